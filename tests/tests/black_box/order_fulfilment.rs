@@ -3,11 +3,13 @@
 use crate::files::fixture;
 use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, Scratch, TIMEOUT, wait_until};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// The actions of the workflow. Each run of one leaves a line in a file; its output is its input.
-const ACTIONS: [&str; 11] = [
+/// The actions of the workflow. Each call of one leaves a line in a file; its output is its input.
+const ACTIONS: [&str; 13] = [
     "check-stock",
+    "restock",
     "mail",
     "reserve",
     "release",
@@ -16,13 +18,121 @@ const ACTIONS: [&str; 11] = [
     "render",
     "send",
     "ship",
+    "return",
     "page-ops",
     "tidy",
 ];
 /// Parcels of each order.
-const PARCELS: u32 = 20;
+const PARCELS: u32 = 12;
 /// Transitions between two kills.
 const KILL_EVERY: usize = 10;
+
+/// What the test does with a run that waits for its approval.
+#[derive(Clone, Copy, Debug)]
+enum Decision {
+    Approve,
+    Reject,
+    Cancel,
+}
+
+/// A run of the workflow.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    run_id: &'static str,
+    vm: &'static str,
+    /// An order with a decision has an amount that needs the approval.
+    decision: Option<Decision>,
+    /// Whether the step after the record fails.
+    is_failing: bool,
+}
+
+/// All runs. The second one waits for the first one, which has the same concurrency key.
+const ORDERS: [Order; 6] = [
+    Order::new("first", "vm-1").decided(Decision::Approve),
+    Order::new("second", "vm-1"),
+    Order::new("third", "vm-2"),
+    Order::new("failing", "vm-3").failing(),
+    Order::new("rejected", "vm-4").decided(Decision::Reject),
+    Order::new("cancelled", "vm-5").decided(Decision::Cancel),
+];
+
+impl Order {
+    const fn new(run_id: &'static str, vm: &'static str) -> Self {
+        Self {
+            run_id,
+            vm,
+            decision: None,
+            is_failing: false,
+        }
+    }
+
+    const fn decided(self, decision: Decision) -> Self {
+        Self {
+            decision: Some(decision),
+            ..self
+        }
+    }
+
+    const fn failing(self) -> Self {
+        Self {
+            is_failing: true,
+            ..self
+        }
+    }
+
+    fn start(self, flo: &Flo) {
+        let parcels: Vec<u32> = (0..PARCELS).collect();
+        let amount = if self.decision.is_some() { 2_000 } else { 5 };
+        let input =
+            json!({"vm": self.vm, "amount": amount, "parcels": parcels, "fails": self.is_failing});
+        let input = input.to_string();
+        let start = ["workflow", "start", "order-fulfilment", &input];
+        let _ = flo.text(&[&start[..], &["--run-id", self.run_id]].concat());
+    }
+
+    /// Carries out the decision once the run waits for it.
+    fn decide(self, flo: &Flo) {
+        let decision = self
+            .decision
+            .expect("only orders with a decision are decided");
+        await_approval(flo, self.run_id);
+        let verb: &[&str] = match decision {
+            Decision::Approve => &["approve", "--step", "gate"],
+            Decision::Reject => &["reject", "--step", "gate"],
+            Decision::Cancel => &["cancel", "--reason", "ordered twice"],
+        };
+        let _ = flo.text(&[&["workflow"], verb, &[self.run_id]].concat());
+    }
+
+    /// Whether the run gets as far as its parcels and its record.
+    fn is_shipped(self) -> bool {
+        !matches!(self.decision, Some(Decision::Reject | Decision::Cancel))
+    }
+
+    /// The phases before the end, as [`last_phases`] shows them.
+    fn last_phases(self) -> &'static [&'static str] {
+        match self.decision {
+            Some(Decision::Reject) => {
+                &["compensating", "compensation_completed", "workflow_failed"]
+            }
+            Some(Decision::Cancel) => &[
+                "compensating",
+                "compensation_completed",
+                "on_cancel",
+                "tidy success",
+                "workflow_cancelled",
+            ],
+            Some(Decision::Approve) | None if self.is_failing => &[
+                "compensating",
+                "compensation_completed",
+                "on_error",
+                "page success",
+                "workflow_failed",
+            ],
+            Some(Decision::Approve) | None => &["workflow_completed"],
+        }
+    }
+}
 
 /// The workflow as it is published, with a short pause.
 fn example() -> String {
@@ -30,16 +140,30 @@ fn example() -> String {
     changed(text, &[("PT15M", "100ms")])
 }
 
-/// The same, with a state, a record and perhaps a failure at the end, and with two compensations.
+/// The same, with a state, a record and perhaps a failure at the end, and with more compensations.
 fn extended() -> String {
     let changes = [
-        ("state: {optOut: false}", "state: {optOut: false, shipped: 0}\noutput: $.state"),
+        (
+            "state: {optOut: false}",
+            "state: {optOut: false, shipped: 0}\noutput: $.state",
+        ),
+        (
+            "{run: \"@actions/check-stock\",",
+            "{run: \"@actions/check-stock\", compensate: {run: \"@actions/restock\"},",
+        ),
         (
             "{name: pick, run: \"@actions/pick\"}",
             "{name: pick, run: \"@actions/pick\", compensate: {run: \"@actions/unpick\"}}",
         ),
-        ("concurrency: 10, do:", "concurrency: 2, merge: {shipped: sum}, do:"),
-        ("inputMapping: {p: \"$.parcel\"}", "inputMapping: {p: \"$.parcel\"}, set: {shipped: 1}"),
+        (
+            "concurrency: 10, do:",
+            "concurrency: 2, merge: {shipped: sum}, do:",
+        ),
+        (
+            "inputMapping: {p: \"$.parcel\"}",
+            "inputMapping: {p: \"$.parcel\"}, set: {shipped: 1}, \
+             compensate: {run: \"@actions/return\", inputMapping: {p: \"$.parcel\"}}",
+        ),
         (
             "    transitions: {success: flo.Completed, failure: flo.Failed}\nonError:",
             "    transitions: {success: tell, failure: flo.Failed}
@@ -62,28 +186,32 @@ fn changed(mut text: String, changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// Registers the actions and starts a worker for them, which notes each run and its action in a file.
+/// Registers the actions and starts a worker for them, which writes each call to a file: the run, the action and the
+/// input.
 fn work(flo: &Flo, scratch: &Scratch) -> CommandWorker {
     for action in ACTIONS {
         let retries = ["--max-retries", "9", "--retry-delay-ms", "20"];
         let _ = flo.text(&[&["action", "register", action], &retries[..]].concat());
     }
-    let log = scratch.path("actions.log");
+    let log = scratch.path("calls.log");
     let log = log.display();
-    let script = format!("echo \"$FLO_RUN_ID $FLO_ACTION\" >> {log}; sleep 0.1; cat");
+    let script = format!(
+        "input=$(cat); printf '%s %s %s\\n' \"$FLO_RUN_ID\" \"$FLO_ACTION\" \"$input\" >> {log}; sleep 0.2; \
+         printf '%s' \"$input\""
+    );
     let actions = ACTIONS.map(|name| (name, script.as_str()));
     CommandWorker::start(flo, scratch, "shop", &actions)
 }
 
-/// How often an action was run for a run.
-fn count(scratch: &Scratch, run_id: &str, action: &str) -> usize {
-    let log = fs::read_to_string(scratch.path("actions.log")).unwrap_or_default();
-    let line = format!("{run_id} {action}");
-    log.lines().filter(|found| *found == line).count()
+/// The calls of actions for a run, each once: the action and its input.
+fn calls(scratch: &Scratch, run_id: &str) -> BTreeSet<String> {
+    let log = fs::read_to_string(scratch.path("calls.log")).unwrap_or_default();
+    let call = |line: &str| Some(line.strip_prefix(run_id)?.strip_prefix(' ')?.to_owned());
+    log.lines().filter_map(call).collect()
 }
 
-/// Approves what the run asks for, once it does.
-fn approve(flo: &Flo, run_id: &str) {
+/// Waits until the run waits for a decision.
+fn await_approval(flo: &Flo, run_id: &str) {
     wait_until("an approval", TIMEOUT, || {
         let run = flo.json(&["workflow", "status", run_id]);
         match run["waiting_for"] == "approval" {
@@ -91,7 +219,6 @@ fn approve(flo: &Flo, run_id: &str) {
             false => Err(run.to_string()),
         }
     });
-    let _ = flo.text(&["workflow", "approve", run_id, "--step", "gate"]);
 }
 
 #[test]
@@ -107,7 +234,8 @@ fn the_example_has_no_finding_and_runs_to_its_end() {
     let input = json!({"amount": 2000, "parcels": [1, 2, 3]}).to_string();
     let start = ["workflow", "start", "order-fulfilment", &input];
     let run_id = flo.text(&[&start[..], &["--run-id", "order"]].concat());
-    approve(&flo, &run_id);
+    await_approval(&flo, &run_id);
+    let _ = flo.text(&["workflow", "approve", &run_id, "--step", "gate"]);
     let run = ended(&flo, &run_id);
     assert_eq!(run["terminal"], "flo.Completed", "{run}");
     let shipped = json!([{"p": 1}, {"p": 2}, {"p": 3}]);
@@ -128,115 +256,256 @@ fn ended(flo: &Flo, run_id: &str) -> Value {
     })
 }
 
-/// Transitions so far: steps that were left and iterations that ended.
-fn transitions(flo: &Flo, run_id: &str) -> usize {
-    let events = flo.json_lines(&["workflow", "history", run_id]);
+/// What a run has done. Two runs of the same order are equal, however often actions were called.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    /// Where the run ended, and with what.
+    run: Value,
+    /// The events without times and ids, except the starts of attempts. Sorted, since branches are concurrent.
+    events: Vec<String>,
+    /// The calls of its actions, each once.
+    calls: BTreeSet<String>,
+}
+
+impl Ending {
+    fn read(flo: &Flo, scratch: &Scratch, run_id: &str) -> Self {
+        let run = ended(flo, run_id);
+        let fields = [
+            "status",
+            "terminal",
+            "detail",
+            "error",
+            "state",
+            "compensation",
+        ];
+        let kept = fields.map(|field| (field, run[field].clone()));
+        let mut kept = BTreeMap::from(kept);
+        kept.insert("each", run["steps"]["each"]["output"].clone());
+        // Other outputs can have times.
+        if run["status"] == "completed" {
+            kept.insert("output", run["output"].clone());
+        }
+        let mut events: Vec<String> = flo
+            .json_lines(&["workflow", "history", run_id])
+            .iter()
+            .filter(|event| event["type"] != "action_started")
+            .map(|event| {
+                ["type", "scope", "step", "detail", "outcome"]
+                    .map(|field| event[field].as_str().unwrap_or_default())
+                    .join(" ")
+            })
+            .collect();
+        events.sort();
+        Self {
+            run: json!(kept),
+            events,
+            calls: calls(scratch, run_id),
+        }
+    }
+}
+
+/// Starts all orders, and a worker for their actions.
+fn begin(flo: &Flo, scratch: &Scratch) -> CommandWorker {
+    let file = scratch.write("extended.yaml", extended());
+    let worker = work(flo, scratch);
+    let _ = flo.text(&["workflow", "create", "-f", &file]);
+    ORDERS.iter().for_each(|order| order.start(flo));
+    worker
+}
+
+/// All orders on a node that nothing disturbs.
+fn undisturbed() -> Vec<Ending> {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let mut worker = begin(&flo, node.scratch());
+    let decided = ORDERS.iter().filter(|order| order.decision.is_some());
+    decided.for_each(|order| order.decide(&flo));
+    let endings = ORDERS.map(|order| Ending::read(&flo, node.scratch(), order.run_id));
+    assert!(worker.drain().success());
+    endings.into()
+}
+
+/// Transitions so far: steps that were left, iterations that ended, and compensations.
+fn transitions(events: &[Value]) -> usize {
     let is_transition = |event: &&Value| {
         let kind = event["type"].as_str().unwrap_or_default();
-        ["step_completed", "iteration_ended"].contains(&kind)
+        [
+            "step_completed",
+            "iteration_ended",
+            "compensation_completed",
+        ]
+        .contains(&kind)
     };
     events.iter().filter(is_transition).count()
 }
 
-#[test]
-fn runs_lose_nothing_while_the_leader_is_killed_at_every_tenth_transition() {
-    let mut cluster = Cluster::start();
-    let flo = cluster.flo();
-    let file = cluster.scratch().write("extended.yaml", extended());
-    let _ = flo.text(&["workflow", "create", "-f", &file]);
-    let mut worker = work(&flo, cluster.scratch());
-    let parcels: Vec<u32> = (0..PARCELS).collect();
-    let start = |run_id: &str, vm: &str, is_failing: bool| {
-        let input = json!({"vm": vm, "amount": 5, "parcels": parcels, "fails": is_failing});
-        let input = input.to_string();
-        let start = ["workflow", "start", "order-fulfilment", &input];
-        flo.text(&[&start[..], &["--run-id", run_id]].concat())
-    };
-    // The second one waits for the first one.
-    let completing = [
-        start("first", "vm-1", false),
-        start("second", "vm-1", false),
-        start("third", "vm-2", false),
-    ];
-    let failing = start("failing", "vm-3", true);
-    let all = [&completing[..], std::slice::from_ref(&failing)].concat();
+/// Whether nothing happens in the run, or in the run that it waits for, before the test decides.
+fn is_idle(events: &[Value]) -> bool {
+    let last = events.last().and_then(|event| event["type"].as_str());
+    ["approval_opened", "concurrency_waiting"]
+        .map(Some)
+        .contains(&last)
+}
 
-    let mut kills_count = 0;
+/// Kills the leader, and restarts it when another node leads.
+fn kill_leader(cluster: &mut Cluster) {
+    let leader = cluster.leader();
+    cluster.kill(leader);
+    let _ = cluster.leader();
+    cluster.restart(leader);
+}
+
+/// Kills the leader at every tenth transition until all runs have ended, and returns how often. From the second kill on,
+/// a decision precedes each one.
+fn disturb(cluster: &mut Cluster) -> usize {
+    let flo = cluster.flo();
+    let mut decided = ORDERS.iter().filter(|order| order.decision.is_some());
     let mut next = KILL_EVERY;
-    let is_open = |run: &String| {
-        let run = flo.json(&["workflow", "status", run]);
-        run["completed_at_ms"].is_null()
-    };
-    while all.iter().any(is_open) {
-        let made: usize = all.iter().map(|run| transitions(&flo, run)).sum();
-        if made >= next {
-            let leader = cluster.leader();
-            println!("after {made} transitions: node {leader} is killed");
-            cluster.kill(leader);
-            // Another node leads before it returns.
-            let _ = cluster.leader();
-            cluster.restart(leader);
+    let mut kills_count = 0;
+    let mut histories = ORDERS.map(|_| Vec::new());
+    wait_until("the ends of all runs", TIMEOUT * 4, || {
+        for (order, events) in ORDERS.iter().zip(&mut histories) {
+            if !has_ended(events) {
+                *events = flo.json_lines(&["workflow", "history", order.run_id]);
+            }
+        }
+        let made: usize = histories.iter().map(|events| transitions(events)).sum();
+        let is_open = |events: &&Vec<Value>| !has_ended(events);
+        let mut open = histories.iter().filter(is_open).peekable();
+        if open.peek().is_none() {
+            return Ok(());
+        }
+        if made >= next || open.all(|events| is_idle(events)) {
+            if kills_count > 0
+                && let Some(order) = decided.next()
+            {
+                order.decide(&flo);
+            }
+            println!("after {made} transitions: the leader is killed");
+            kill_leader(cluster);
             kills_count += 1;
             next = made + KILL_EVERY;
         }
-    }
+        Err(format!("{made} transitions were made"))
+    });
+    kills_count
+}
+
+fn has_ended(events: &[Value]) -> bool {
+    let last = events.last().and_then(|event| event["type"].as_str());
+    last.is_some_and(|kind| kind.starts_with("workflow_") && kind != "workflow_started")
+}
+
+#[test]
+fn runs_lose_nothing_while_the_leader_is_killed_at_every_tenth_transition() {
+    let expected = undisturbed();
+    let called: BTreeSet<&str> = expected
+        .iter()
+        .flat_map(|ending| &ending.calls)
+        .filter_map(|call| call.split(' ').next())
+        .collect();
+    assert_eq!(called, BTreeSet::from(ACTIONS), "each action is called");
+
+    let mut cluster = Cluster::start();
+    let flo = cluster.flo();
+    let mut worker = begin(&flo, cluster.scratch());
+    let kills_count = disturb(&mut cluster);
     assert!(kills_count >= 5, "only {kills_count} kills");
     cluster.await_health();
-    for run in &completing {
-        let run = ended(&flo, run);
-        assert_eq!(run["terminal"], "flo.Completed", "{run}");
-        assert_eq!(
-            run["output"],
-            json!({"optOut": false, "shipped": PARCELS}),
-            "{run}"
-        );
+    for (order, expected) in ORDERS.into_iter().zip(expected) {
+        let ending = Ending::read(&flo, cluster.scratch(), order.run_id);
+        assert_eq!(ending, expected, "{order:?}");
+        expect_end(order, &ending.run);
+        let events = flo.json_lines(&["workflow", "history", order.run_id]);
+        assert_eq!(last_phases(&events), order.last_phases(), "{order:?}");
+        expect_undone(&flo, order, &events);
     }
-    expect_undone(&flo, &failing);
-    for run in &all {
-        for action in ["check-stock", "mail", "reserve", "pick", "render", "send"] {
-            assert!(
-                count(cluster.scratch(), run, action) >= 1,
-                "{run}: {action}"
-            );
-        }
-        assert!(
-            count(cluster.scratch(), run, "ship") >= parcels.len(),
-            "{run}"
-        );
-    }
-    assert!(count(cluster.scratch(), &failing, "page-ops") >= 1);
-    expect_records(&flo, &all);
+    expect_records(&flo);
     assert!(worker.drain().success());
 }
 
-/// The run has failed, and was undone in the reverse order.
-fn expect_undone(flo: &Flo, run_id: &str) {
-    let run = ended(flo, run_id);
-    assert_eq!(run["status"], "failed", "{run}");
-    assert_eq!(run["compensation"], "done", "{run}");
-    let events = flo.json_lines(&["workflow", "history", run_id]);
-    let undone: Vec<&str> = events
-        .iter()
-        .filter(|event| event["type"] == "compensation_completed")
-        .filter_map(|event| event["step"].as_str())
-        .collect();
-    assert_eq!(undone, ["pick", "reserve"]);
+/// The run ended where its order leads.
+fn expect_end(order: Order, run: &Value) {
+    let terminal = match order.decision {
+        Some(Decision::Reject) => "Rejected",
+        Some(Decision::Cancel) => "flo.Cancelled",
+        Some(Decision::Approve) | None if order.is_failing => "flo.Failed",
+        Some(Decision::Approve) | None => "flo.Completed",
+    };
+    assert_eq!(run["terminal"], terminal, "{run}");
+    let shipped = if order.is_shipped() { PARCELS } else { 0 };
+    let state = json!({"optOut": false, "shipped": shipped});
+    assert_eq!(run["state"], state, "{run}");
+    if terminal == "flo.Completed" {
+        assert_eq!(run["output"], state, "{run}");
+    }
 }
 
-/// Each run has appended one record, with what the state had then.
-fn expect_records(flo: &Flo, runs: &[String]) {
-    let page = flo.json(&["stream", "read", "shipments"]);
+/// The phases before the end, with the steps of the handler, and the end. Compensations in a row are one item.
+fn last_phases(events: &[Value]) -> Vec<String> {
+    let shown = |event: &Value| {
+        let field = |name: &str| event[name].as_str().unwrap_or_default();
+        match field("type") {
+            "phase_changed" => Some(field("detail").to_owned()),
+            "step_completed" if ["onError", "onCancel"].contains(&field("scope")) => {
+                Some(format!("{} {}", field("step"), field("outcome")))
+            }
+            "workflow_started" => None,
+            kind if kind == "compensation_completed" || kind.starts_with("workflow_") => {
+                Some(kind.to_owned())
+            }
+            _ => None,
+        }
+    };
+    let mut phases: Vec<String> = events.iter().filter_map(shown).collect();
+    phases.dedup();
+    phases
+}
+
+/// Each step with a compensation was undone exactly once, in the reverse order of their completions.
+fn expect_undone(flo: &Flo, order: Order, events: &[Value]) {
+    let of = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
+    let done = events.iter().filter_map(|event| {
+        let step = event["step"].as_str()?;
+        match event["type"].as_str()? {
+            "iteration_ended" => Some(format!("parcel {}", event["detail"].as_str()?)),
+            "step_completed" if ["start", "reserve", "pick"].contains(&step) => {
+                Some(step.to_owned())
+            }
+            _ => None,
+        }
+    });
+    let done: Vec<String> = done.collect();
+    let mut returned = of("awaiting_action")
+        .filter(|event| event["detail"] == "return")
+        .filter_map(|event| event["action_run_id"].as_str())
+        .map(|id| flo.json(&["action", "status", id])["input"]["p"].clone());
+    let undone = of("compensation_completed").filter_map(|event| event["step"].as_str());
+    let undone: Vec<String> = undone
+        .map(|step| match step {
+            "each-item" => format!("parcel {}", returned.next().unwrap_or_default()),
+            _ => step.to_owned(),
+        })
+        .collect();
+    let is_undone = order.last_phases().contains(&"compensating");
+    let expected = done.into_iter().rev().filter(|_| is_undone);
+    assert_eq!(undone, expected.collect::<Vec<_>>(), "{order:?}");
+    assert_eq!(returned.next(), None, "{order:?}");
+}
+
+/// Each run that has shipped has appended one record, with what the state had then.
+fn expect_records(flo: &Flo) {
+    let page = flo.json(&["stream", "read", "shipments", "--limit", "100"]);
     let records = page["items"].as_array().cloned().unwrap_or_default();
-    let mut found: Vec<Value> = records
+    let mut found: Vec<String> = records
         .iter()
-        .map(|record| record["payload"].clone())
+        .map(|record| record["payload"].to_string())
         .collect();
-    found.sort_by_key(|payload| payload["run"].as_str().map(str::to_owned));
-    let mut runs = runs.to_vec();
-    runs.sort();
-    let expected: Vec<Value> = runs
-        .iter()
-        .map(|run| json!({"run": run, "shipped": PARCELS}))
+    found.sort();
+    let shipped = ORDERS.into_iter().filter(|order| order.is_shipped());
+    let mut expected: Vec<String> = shipped
+        .map(|order| json!({"run": order.run_id, "shipped": PARCELS}).to_string())
         .collect();
+    expected.sort();
     assert_eq!(found, expected);
 }
