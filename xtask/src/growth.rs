@@ -1,5 +1,6 @@
 //! `cargo xtask bench-growth`: how the costs of a cluster grow with clients, payloads and state.
 
+mod active;
 mod bench;
 mod clients;
 mod http;
@@ -53,6 +54,7 @@ tables and figures:
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
 - long-runs  runs of 3, 10, 100 and 1,000 steps by 16 clients
 - loops      runs of 100, 1,000 and 10,000 items by one client
+- active     runs with 100, 300 and 1,000 active steps by one client, and as many actions in small runs
 - open-runs  both by 64 clients while more and more runs wait, each number on a separate cluster, in turn:
              memory and disk, how long a killed node takes to serve again, how long a snapshot takes and how it
              affects the load
@@ -67,8 +69,8 @@ a quarter of an hour after the build.
 Usage: cargo xtask bench-growth [OPTIONS]
 
 Options:
-  --only NAMES       Some of clients, payloads, long-runs, loops, open-runs, retention, rates and idle, separated by
-                     commas [default: all]
+  --only NAMES       Some of clients, payloads, long-runs, loops, active, open-runs, retention, rates and idle, separated
+                     by commas [default: all]
   --seconds S        How long each load is measured [default: 10]
   --warm-up S        How long each load runs before the measurement [default: 5]
   --open-runs N,...  How many runs wait, in rising order [default: 1000,100000,1000000]

@@ -75,6 +75,20 @@ fn every_step_is_carried_out_and_its_transition_is_measured() {
 }
 
 #[test]
+fn every_branch_and_every_item_is_counted() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let report = measure(&flo, &["parallel", "--branches", "4"], 20);
+    assert_eq!(report["steps_per_run"], 4);
+    assert_eq!(runs(&flo, "flo-bench-parallel-4", "completed"), 20);
+    let loops = ["foreach", "--branches", "3", "--items", "4", "--steps", "2"];
+    let report = measure(&flo, &loops, 10);
+    assert_eq!(report["steps_per_run"], 24);
+    assert_eq!(stage(&report, "transition"), 120, "one for each item");
+    assert_eq!(runs(&flo, "flo-bench-foreach-24", "completed"), 10);
+}
+
+#[test]
 fn at_a_rate_as_many_begin_as_it_says() {
     let node = DevNode::start();
     let flo = node.flo();

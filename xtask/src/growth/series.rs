@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::bench::Bench;
 use super::section::Section;
-use super::{clients, idle, long_runs, loops, open_runs, payloads, rates, retention};
+use super::{active, clients, idle, long_runs, loops, open_runs, payloads, rates, retention};
 
 /// A series that can be selected with `--only`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(super) enum Series {
     LongRuns,
     /// Rising numbers of items.
     Loops,
+    /// Rising numbers of active steps.
+    Active,
     /// Rising numbers of open runs.
     OpenRuns,
     /// Runs that expire while others begin.
@@ -29,11 +31,12 @@ pub(super) enum Series {
 
 impl Series {
     /// All series, in the order in which they are measured and shown.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Clients,
         Self::Payloads,
         Self::LongRuns,
         Self::Loops,
+        Self::Active,
         Self::OpenRuns,
         Self::Retention,
         Self::Rates,
@@ -47,6 +50,7 @@ impl Series {
             Self::Payloads => "payloads",
             Self::LongRuns => "long-runs",
             Self::Loops => "loops",
+            Self::Active => "active",
             Self::OpenRuns => "open-runs",
             Self::Retention => "retention",
             Self::Rates => "rates",
@@ -61,6 +65,7 @@ impl Series {
             Self::Payloads => "Larger payloads",
             Self::LongRuns => "Longer runs",
             Self::Loops => "Longer loops",
+            Self::Active => "More active steps",
             Self::OpenRuns => "More open runs",
             Self::Retention => "Runs that expire under load",
             Self::Rates => "Rates below the peak",
@@ -78,6 +83,7 @@ impl Series {
             Self::Payloads => payloads::measure(bench),
             Self::LongRuns => long_runs::measure(bench),
             Self::Loops => loops::measure(bench),
+            Self::Active => active::measure(bench),
             Self::OpenRuns => open_runs::measure(bench),
             Self::Retention => retention::measure(bench),
             Self::Rates => rates::measure(bench),

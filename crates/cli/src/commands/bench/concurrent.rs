@@ -8,7 +8,7 @@ use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
 use super::setup::{Keeping, create_workflow, register_action};
-use super::steps::{ACTION, Counter};
+use super::steps::{ACTION, Counter, STAGES};
 use super::workers::{BenchWorkers, Setup};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -39,23 +39,36 @@ pub(crate) struct Parallel {
 
 /// Measure whole runs that loop over items, served by workers
 ///
-/// Each iteration executes an action and adds to the state; the sum is checked. The workers are part
-/// of this process, but use the Rust SDK over gRPC as a separate process would. A run's latency is
-/// from its start to its end, as its client sees them.
+/// Each step of an iteration executes an action, and the last one adds to the state; the sum is
+/// checked. The workers are part of this process, but use the Rust SDK over gRPC as a separate process
+/// would. A run's latency is from its start to its end, as its client sees them; a transition's latency
+/// is from the end of one step's handler to the call of the next one's in the same iteration.
+///
+/// With --branches, that many branches loop over the same items at the same time. A run can have 1,000
+/// active steps: B branches with N iterations at the same time have 1 + B × (1 + N), without branches
+/// 1 + N.
 ///
 /// Leaves behind: the definition and the action, and the runs until their --retention has passed.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  flo bench foreach --items 1000 --concurrency 100 --clients 1 --seconds 10"
+    after_help = "Examples:\n  flo bench foreach --items 1000 --concurrency 100 --clients 1 --seconds 10\n  flo bench foreach --branches 27 --items 180 --concurrency 36 --steps 2 --slots 1000 --clients 1"
 )]
 pub(crate) struct Foreach {
-    /// Number of items per run
+    /// Number of items of each loop
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     items: u16,
 
-    /// Maximum number of iterations of a run at the same time
+    /// Maximum number of iterations of each loop at the same time
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
     concurrency: u16,
+
+    /// Number of parallel branches per run, each with a loop [default: one loop without branches]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u16).range(1..=64))]
+    branches: Option<u16>,
+
+    /// Number of steps of each iteration, one after the other
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    steps: u16,
 
     #[command(flatten)]
     concurrent: Concurrent,
@@ -84,7 +97,7 @@ struct Concurrent {
 
 impl Parallel {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let runs = Runs::new("parallel", self.branches);
+        let runs = Runs::new("parallel", self.branches.into());
         let source = runs.source(&self.concurrent, &parallel(self.branches));
         self.concurrent.run(session, runs, &source).await
     }
@@ -92,15 +105,59 @@ impl Parallel {
 
 impl Foreach {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let runs = Runs::new("foreach", self.items);
-        let source = runs.source(&self.concurrent, &foreach(self.items, self.concurrency));
+        let runs = Runs::new("foreach", self.steps_per_run());
+        let source = runs.source(&self.concurrent, &self.step());
         self.concurrent.run(session, runs, &source).await
+    }
+
+    fn steps_per_run(&self) -> u32 {
+        let loops = u32::from(self.branches.unwrap_or(1));
+        loops * u32::from(self.items) * u32::from(self.steps)
+    }
+
+    /// The lines of a step with a loop, or with a loop in each branch.
+    fn step(&self) -> String {
+        match self.branches {
+            Some(branches) => in_branches(branches, |branch| {
+                format!("{{forEach: {}}}", self.body(branch))
+            }),
+            None => format!("    forEach: {}\n", self.body(1)),
+        }
+    }
+
+    /// The loop of a branch, on one line.
+    fn body(&self, branch: u16) -> String {
+        let items: Vec<String> = (0..self.items).map(|item| item.to_string()).collect();
+        let steps: Vec<String> = (1..=self.steps)
+            .map(|step| self.step_of_item(branch, step))
+            .collect();
+        format!(
+            "{{items: [{}], concurrency: {}, collect: none, merge: {{done: sum}}, do: [{}]}}",
+            items.join(","),
+            self.concurrency,
+            steps.join(", ")
+        )
+    }
+
+    /// A step of an iteration. The last one counts all of them, since each would overwrite the count of the one before.
+    fn step_of_item(&self, branch: u16, step: u16) -> String {
+        let at = match step {
+            1 => String::new(),
+            _ => format!(", at: $.steps.b-{branch}-{}.output.at", step - 1),
+        };
+        let set = match step == self.steps {
+            true => format!(", set: {{done: {step}}}"),
+            false => String::new(),
+        };
+        format!(
+            "{{name: b-{branch}-{step}, run: \"@actions/{ACTION}\", inputMapping: {{n: $.item{at}}}{set}}}"
+        )
     }
 }
 
 impl Concurrent {
     async fn run(self, session: &Session, runs: Runs, source: &str) -> Result<(), Failure> {
-        let bench = Bench::open(session, &self.load, &self.report, &[])?;
+        let bench = Bench::open(session, &self.load, &self.report, STAGES)?;
         register_action(bench.client(), ACTION).await?;
         create_workflow(bench.client(), source).await?;
         let setup = Setup {
@@ -125,11 +182,11 @@ struct Runs {
     workload: &'static str,
     workflow: String,
     /// Steps with an action per run.
-    steps: u16,
+    steps: u32,
 }
 
 impl Runs {
-    fn new(workload: &'static str, steps: u16) -> Self {
+    fn new(workload: &'static str, steps: u32) -> Self {
         Self {
             workload,
             workflow: format!("flo-bench-{workload}-{steps}"),
@@ -137,7 +194,7 @@ impl Runs {
         }
     }
 
-    /// A workflow that counts how often its only step has executed the action.
+    /// A workflow that counts how often its only step, with what is in it, has executed the action.
     fn source(&self, concurrent: &Concurrent, step: &str) -> String {
         let (name, retention_ms) = (&self.workflow, concurrent.keeping.retention_ms());
         format!(
@@ -147,28 +204,20 @@ impl Runs {
     }
 }
 
-/// The lines of a step with branches.
+/// The lines of a step with branches, each of which executes the action once.
 fn parallel(branches: u16) -> String {
-    let mut step = "    parallel:\n      merge: {done: sum}\n      branches:\n".to_owned();
-    for branch in 1..=branches {
-        writeln!(
-            step,
-            "        b-{branch}: {{run: \"@actions/{ACTION}\", inputMapping: {{n: $.input.n}}, set: {{done: 1}}}}"
-        )
-        .expect("a string takes any text");
-    }
-    step
+    in_branches(branches, |_| {
+        format!("{{run: \"@actions/{ACTION}\", inputMapping: {{n: $.input.n}}, set: {{done: 1}}}}")
+    })
 }
 
-/// The lines of a step with a loop.
-fn foreach(items: u16, concurrency: u16) -> String {
-    let items: Vec<String> = (0..items).map(|item| item.to_string()).collect();
-    let items = items.join(",");
-    format!(
-        "    forEach:\n      items: [{items}]\n      concurrency: {concurrency}\n      collect: none\n      \
-         merge: {{done: sum}}\n      \
-         do: {{run: \"@actions/{ACTION}\", inputMapping: {{n: $.item}}, set: {{done: 1}}}}\n"
-    )
+/// The lines of a step with this many branches.
+fn in_branches(branches: u16, content: impl Fn(u16) -> String) -> String {
+    let mut step = "    parallel:\n      merge: {done: sum}\n      branches:\n".to_owned();
+    for branch in 1..=branches {
+        writeln!(step, "        b-{branch}: {}", content(branch)).expect("a string takes any text");
+    }
+    step
 }
 
 impl Work for Runs {
@@ -193,21 +242,45 @@ mod tests {
     #[derive(Parser)]
     struct Flags {
         #[command(flatten)]
-        concurrent: Concurrent,
+        foreach: Foreach,
+    }
+
+    fn foreach(line: &str) -> Foreach {
+        Flags::parse_from(line.split(' ')).foreach
+    }
+
+    /// The codes of what is wrong with a workflow.
+    fn findings(workload: &'static str, steps: u32, step: &str) -> Vec<String> {
+        let Foreach { concurrent, .. } = foreach("bench");
+        let source = Runs::new(workload, steps).source(&concurrent, step);
+        let findings = flotilla_dsl::parse(&source).findings;
+        let codes = findings.iter().map(|finding| finding.code.to_string());
+        codes.collect()
     }
 
     #[test]
     fn the_workflows_are_valid() {
-        let Flags { concurrent } = Flags::parse_from(["bench"]);
-        for (workload, steps, step) in [
-            ("parallel", 1, parallel(1)),
-            ("parallel", 64, parallel(64)),
-            ("foreach", 1, foreach(1, 1)),
-            ("foreach", 10_000, foreach(10_000, 100)),
-        ] {
-            let source = Runs::new(workload, steps).source(&concurrent, &step);
-            let findings = flotilla_dsl::parse(&source).findings;
-            assert!(findings.is_empty(), "{workload} {steps}: {findings:?}");
+        for branches in [1, 64] {
+            let found = findings("parallel", branches.into(), &parallel(branches));
+            assert_eq!(found, [""; 0], "{branches}");
         }
+        for line in [
+            "bench --items 1 --concurrency 1",
+            "bench --items 10000 --concurrency 100",
+            "bench --items 180 --concurrency 36 --branches 27 --steps 2",
+        ] {
+            let foreach = foreach(line);
+            let found = findings("foreach", foreach.steps_per_run(), &foreach.step());
+            assert_eq!(found, [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn branches_with_loops_have_as_many_active_steps_as_the_help_says() {
+        // 1 + 27 × (1 + 36) is the maximum.
+        let foreach = foreach("bench --branches 27 --concurrency 37 --steps 2 --items 180");
+        assert_eq!(foreach.steps_per_run(), 9_720);
+        let found = findings("foreach", foreach.steps_per_run(), &foreach.step());
+        assert_eq!(found, ["E520"]);
     }
 }

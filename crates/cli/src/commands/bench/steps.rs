@@ -21,7 +21,8 @@ use tokio::time::Instant;
 pub(super) const ACTION: &str = "flo-bench-step";
 /// The index of the stage for the latency of transitions.
 const TRANSITION: usize = 0;
-const STAGES: &[&str] = &["transition"];
+/// The stages of the work of a [`Counter`].
+pub(super) const STAGES: &[&str] = &["transition"];
 
 /// Measure whole runs of action steps, served by workers
 ///
@@ -96,7 +97,7 @@ impl Steps {
             payloads: Payloads::new(self.payload),
         };
         let conditions = Conditions {
-            steps_per_run: Some(self.steps),
+            steps_per_run: Some(self.steps.into()),
             payload_bytes: Some(self.payload),
             ..Conditions::new("steps", "runs", "run")
         };

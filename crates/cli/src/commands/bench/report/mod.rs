@@ -24,7 +24,7 @@ pub(super) struct Conditions {
     /// What the latencies measure.
     pub(super) latency_of: &'static str,
     /// The steps of each run, if steps are counted.
-    pub(super) steps_per_run: Option<u16>,
+    pub(super) steps_per_run: Option<u32>,
     /// The size of the inputs in bytes, if it is configurable.
     pub(super) payload_bytes: Option<u32>,
     /// The number of runs left open at the end, if the workload is about them.
@@ -52,7 +52,7 @@ pub(super) struct Report {
     /// The offered rate per second; absent in a closed loop.
     rate: Option<u32>,
     payload_bytes: Option<u32>,
-    steps_per_run: Option<u16>,
+    steps_per_run: Option<u32>,
     open_runs: Option<u64>,
     /// The length of the warm-up before the measurement, in seconds.
     warm_up_seconds: Option<u64>,
