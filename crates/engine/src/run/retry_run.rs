@@ -5,7 +5,7 @@ use super::history_replay::{Replayed, ReplayedRun, replay};
 use super::mapped_results::map_results;
 use super::reopen::check_ended;
 use super::resume::top_level_step;
-use super::revise::StoppedRun;
+use super::revise::{NextStep, StoppedRun};
 use super::start::StartRun;
 use super::taken_over::TakenOver;
 use crate::definition::{Definition, StepIndex};
@@ -80,8 +80,10 @@ impl RetryRun {
             number: self.run,
             id: self.run_id.clone(),
             definition: &own.definition,
-            next: Some(step),
-            continues_scopes: false,
+            next: Some(NextStep {
+                step,
+                continues: false,
+            }),
             is_forced: from.is_forced,
         };
         let start = &self.start;

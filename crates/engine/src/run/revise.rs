@@ -3,7 +3,7 @@
 use super::attributes;
 use super::outcome::is_good;
 use super::resume::top_level_step;
-use super::step_remap::{RemapError, remap};
+use super::step_remap::{RemapError, Stopped, remap};
 use crate::definition::{CallRole, Definition, StepIndex};
 use crate::ids::{RunId, RunNumber, ScopeNumber, StepName};
 use crate::limits::RUN_REVISIONS_MAX;
@@ -12,13 +12,12 @@ use crate::resume_rejection::{Drift, ResumeRejection};
 use crate::run::cursor;
 use crate::store::StoreError;
 use crate::tables::{
-    Cursor, DefinitionRecord, FormerDefinition, ResumableScopes, RunRevisionChange, StepResults,
-    Work,
+    Cursor, DefinitionRecord, FormerDefinition, ResumableScopes, ResumableSteps, RunRevisionChange,
+    StepResults, Work,
 };
 use crate::turn::{Abort, LoadedRun, Turn, TurnResult};
 use crate::workflow::VersionChoice;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// The revision with which a run is to continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,20 +59,16 @@ pub(super) fn revise(
     let (own, wanted) = (&former.definition, &resolved.record);
     // With the same steps, nothing is forced.
     let is_forced = revision.is_forced && !own.has_same_layout_as(&wanted.definition);
+    let from = from.map(|name| top_level_step(own, name).ok());
     let stopped = StoppedRun {
         number: run.number,
         id: run.record.id.clone(),
         definition: own,
-        next: from.map_or_else(
-            || cursor::step_of(run),
-            |name| top_level_step(own, name).ok(),
-        ),
-        continues_scopes: from.is_none(),
+        next: NextStep::of(run, from),
         is_forced,
     };
     let mut cleanup = Vec::new();
     if is_forced {
-        let from = from.map(|name| top_level_step(own, name).ok());
         cleanup = stopped.remap(turn, run, (wanted, from))?;
     } else {
         stopped.check_layout(turn, wanted)?;
@@ -126,9 +121,7 @@ pub(super) struct StoppedRun<'d> {
     /// The definition with which it has stopped.
     pub(super) definition: &'d Definition,
     /// The top-level step with which it would continue.
-    pub(super) next: Option<StepIndex>,
-    /// Whether the scopes below this step would continue at their cursors.
-    pub(super) continues_scopes: bool,
+    pub(super) next: Option<NextStep>,
     /// Whether the other definition may have other steps.
     pub(super) is_forced: bool,
 }
@@ -174,48 +167,70 @@ impl StoppedRun<'_> {
         wanted: &DefinitionRecord,
         differences: Vec<String>,
     ) -> Result<Abort, StoreError> {
-        let definition = self.definition;
-        let completed = self.completed_steps(turn)?;
-        let pending = self.pending_steps(turn)?;
         let drift = Drift {
             run_id: self.id.clone(),
-            saved_signature: definition.signature(),
+            saved_signature: self.definition.signature(),
             version: wanted.definition.version.clone(),
             revision: wanted.revision,
             signature: wanted.definition.signature(),
             differences,
-            completed,
-            pending,
+            completed: self.completed_steps(turn)?,
+            pending: self.pending_steps(turn)?,
             is_forced: self.is_forced,
         };
         Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
     }
-    /// The steps with a good result, the first [`Drift::LISTED_MAX`].
-    fn completed_steps(&self, turn: &mut Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+
+    /// The steps with a good result, the first [`Drift::LISTED_MAX`]; those of handlers are not listed.
+    fn completed_steps(&self, turn: &Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+        let results = turn.list::<StepResults>(&self.number, DRIFT_ROWS_MAX)?;
         let mut names = StepNames::new(self.definition);
-        turn.visit::<StepResults>(&self.number, |(_, _, step), result| {
-            match is_good(&result.outcome) && !self.definition.is_handler(step) {
-                true => names.add(step),
-                false => ControlFlow::Continue(()),
+        for ((_, _, step), result) in results {
+            let outermost = self.definition.outermost(step);
+            if is_good(&result.outcome) && !self.definition.is_handler(outermost) {
+                names.add(step);
             }
-        })?;
+        }
         Ok(names.listed)
     }
 
     /// The steps with which the run and its scopes would continue, the first [`Drift::LISTED_MAX`].
-    fn pending_steps(&self, turn: &mut Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+    fn pending_steps(&self, turn: &Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
         let mut names = StepNames::new(self.definition);
-        let _ = self.next.map(|step| names.add(step));
-        if self.continues_scopes {
-            turn.visit::<ResumableScopes>(&self.number, |_, scope| {
-                let cursor = scope.cursor.as_ref();
-                match cursor.and_then(Cursor::next_step) {
-                    Some(step) => names.add(step),
-                    None => ControlFlow::Continue(()),
-                }
-            })?;
+        let Some(next) = self.next else {
+            return Ok(names.listed);
+        };
+        names.add(next.step);
+        if next.continues {
+            let steps = turn.list::<ResumableSteps>(&self.number, DRIFT_ROWS_MAX)?;
+            let scopes = turn.list::<ResumableScopes>(&self.number, DRIFT_ROWS_MAX)?;
+            names.add_below(&Stopped::new(steps, scopes), ScopeNumber::ROOT, next.step);
         }
         Ok(names.listed)
+    }
+}
+
+/// How many rows of a table are read to describe a drift.
+const DRIFT_ROWS_MAX: usize = 1_000;
+
+/// The top-level step with which an ended run would continue.
+#[derive(Clone, Copy)]
+pub(super) struct NextStep {
+    pub(super) step: StepIndex,
+    /// Whether the scopes below it would continue at their cursors.
+    pub(super) continues: bool,
+}
+
+impl NextStep {
+    /// The step of a run that is resumed, perhaps from a step that the caller names.
+    fn of(run: &LoadedRun, from: Option<Option<StepIndex>>) -> Option<Self> {
+        let stopped_at = cursor::step_of(run);
+        let step = from.unwrap_or(stopped_at)?;
+        let cursor = run.record.cursor.as_ref();
+        let entered = cursor.and_then(|cursor| cursor.at.entered_step());
+        // If the run has stopped elsewhere, the step that the caller names continues where it was left.
+        let continues = entered == Some(step) || stopped_at != Some(step);
+        Some(Self { step, continues })
     }
 }
 
@@ -223,31 +238,40 @@ impl StoppedRun<'_> {
 struct StepNames<'d> {
     definition: &'d Definition,
     listed: Vec<StepName>,
-    /// How many more steps are looked at.
-    looks_left: usize,
 }
 
 impl<'d> StepNames<'d> {
-    /// The maximum number of steps to look at: iterations stop at the same steps.
-    const LOOKS_MAX: usize = 1_000;
-
     fn new(definition: &'d Definition) -> Self {
         Self {
             definition,
             listed: Vec::new(),
-            looks_left: Self::LOOKS_MAX,
         }
     }
 
-    fn add(&mut self, step: StepIndex) -> ControlFlow<()> {
+    fn add(&mut self, step: StepIndex) {
         let name = &self.definition.step(step).name;
-        if !self.listed.contains(name) {
+        if self.listed.len() < Drift::LISTED_MAX && !self.listed.contains(name) {
             self.listed.push(name.clone());
         }
-        self.looks_left -= 1;
-        match self.listed.len() < Drift::LISTED_MAX && self.looks_left > 0 {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+    }
+
+    /// Adds the steps at the cursors of the scopes below a stopped step. A scope without a cursor begins again.
+    fn add_below(&mut self, stopped: &Stopped, scope: ScopeNumber, step: StepIndex) {
+        let steps = stopped.steps_in(scope).iter();
+        for (_, opener) in steps.filter(|(_, stopped)| stopped.step == step) {
+            for (_, below) in stopped.scopes_of(opener.number) {
+                let cursor = below.cursor.as_ref();
+                match cursor {
+                    Some(cursor) => cursor
+                        .next_step()
+                        .into_iter()
+                        .for_each(|step| self.add(step)),
+                    None => self.add(self.definition.block(below.block).start),
+                }
+                if let Some(entered) = cursor.and_then(Cursor::entered_step) {
+                    self.add_below(stopped, below.id.number, entered);
+                }
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn remap(
 }
 
 /// What a resume may need of the steps and scopes that did not succeed.
-struct Stopped {
+pub(super) struct Stopped {
     /// By the scope of the step.
     steps: BTreeMap<ScopeNumber, Vec<Row<ResumableSteps>>>,
     /// By the activation of the step that opened the scope.
@@ -105,7 +105,7 @@ struct Stopped {
 }
 
 impl Stopped {
-    fn new(steps: Vec<Row<ResumableSteps>>, scopes: Vec<Row<ResumableScopes>>) -> Self {
+    pub(super) fn new(steps: Vec<Row<ResumableSteps>>, scopes: Vec<Row<ResumableScopes>>) -> Self {
         let mut stopped = Self {
             steps: BTreeMap::new(),
             scopes: BTreeMap::new(),
@@ -127,11 +127,11 @@ impl Stopped {
         stopped
     }
 
-    fn steps_in(&self, scope: ScopeNumber) -> &[Row<ResumableSteps>] {
+    pub(super) fn steps_in(&self, scope: ScopeNumber) -> &[Row<ResumableSteps>] {
         self.steps.get(&scope).map_or(&[], Vec::as_slice)
     }
 
-    fn scopes_of(&self, opener: u64) -> &[Row<ResumableScopes>] {
+    pub(super) fn scopes_of(&self, opener: u64) -> &[Row<ResumableScopes>] {
         self.scopes.get(&opener).map_or(&[], Vec::as_slice)
     }
 }

@@ -260,10 +260,12 @@ pub(super) fn are_open(store: &MemoryStore, number: RunNumber, active: &Activati
     let is_undoing = activations
         .iter()
         .any(|(_, other)| other.undoes_for == owner);
-    // A later entry starts the next compensation, or ends the step, which was cancelled meanwhile.
+    // A later entry starts the next compensation. If the step was cancelled, the run owns the one in progress.
     let run = read::<Runs>(store, &number).expect("the run");
-    let is_between = active.ending.undoing.is_some()
-        && (run.continuation.is_some() || active.ending.cancelled_with.is_some());
+    let is_owned_by_run = active.ending.cancelled_with.is_some()
+        && activations.iter().any(|(_, other)| !is_token(other));
+    let is_between =
+        active.ending.undoing.is_some() && (run.continuation.is_some() || is_owned_by_run);
     let mut scopes = scopes.iter();
     is_undoing || is_between || scopes.any(|(_, open)| open.opener == active.number)
 }

@@ -295,14 +295,14 @@ impl<'o> PastRun<'o> {
             .expect("what is undone has succeeded in this run")
     }
 
-    /// No step and no compensation begins after a forced cancel.
+    /// No step and no compensation begins with a forced cancel, or after it.
     fn check_nothing_begins(&self, forced_by: u64) {
         let begins = |(raft_index, event): &(u64, Event)| {
             let begins = matches!(
                 event.kind,
                 EventKind::StepStarted | EventKind::CompensationStarted
             );
-            begins && *raft_index > forced_by
+            begins && *raft_index >= forced_by
         };
         assert_eq!(self.positions(begins).next(), None, "nothing begins");
     }
