@@ -11,6 +11,8 @@ const UNDONE: &str = "trip";
 const STEPS: [&str; 6] = ["flight", "hotel", "car", "near", "far", "apply"];
 /// The block that is tried again, and its step that has a compensation.
 const BLOCK: (&str, &str) = ("visa", "apply");
+/// The steps of the race that comes before this block: one of them loses.
+const RACE: [&str; 2] = ["near", "far"];
 /// The handlers of its end.
 const HANDLERS: [&str; 2] = ["page", "tidy"];
 
@@ -31,35 +33,35 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// What an event says about what is undone.
+/// An event that matters for the order of compensations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UndoEvent<'e> {
     /// The task of a step that has a compensation has succeeded.
-    Done(&'e str),
+    Succeeded(&'e str),
     /// The compensation of a step has started.
-    Undone(&'e str),
+    UndoStarted(&'e str),
     /// A compensation has ended, well or badly.
-    Ended,
+    UndoEnded,
     /// The block is tried again.
-    Retried,
+    BlockRetried,
     /// A step of a handler has ended.
-    Handled(&'e str),
+    HandlerStepEnded(&'e str),
 }
 
 impl<'e> UndoEvent<'e> {
     fn of(past: &'e PastEvent) -> Option<Self> {
         let step = past.step();
         match &past.event.kind {
-            EventKind::CompensationStarted => Some(Self::Undone(step)),
+            EventKind::CompensationStarted => Some(Self::UndoStarted(step)),
             EventKind::CompensationCompleted | EventKind::CompensationFailed { .. } => {
-                Some(Self::Ended)
+                Some(Self::UndoEnded)
             }
-            EventKind::StepRetry { .. } if step == BLOCK.0 => Some(Self::Retried),
+            EventKind::StepRetry { .. } if step == BLOCK.0 => Some(Self::BlockRetried),
             EventKind::ActionCompleted { outcome, .. } if STEPS.contains(&step) => {
-                (outcome.as_str() == "success").then_some(Self::Done(step))
+                (outcome.as_str() == "success").then_some(Self::Succeeded(step))
             }
             EventKind::StepCompleted { .. } if HANDLERS.contains(&step) => {
-                Some(Self::Handled(step))
+                Some(Self::HandlerStepEnded(step))
             }
             _ => None,
         }
@@ -75,22 +77,27 @@ fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), St
     for event in undo_events {
         match event {
             // The task of a compensation is about its step, too.
-            UndoEvent::Done(step) if undoing == Some(*step) => {}
-            UndoEvent::Done(step) => done.push(*step),
-            UndoEvent::Ended => undoing = None,
-            UndoEvent::Retried if undoing.is_some() || done.contains(&BLOCK.1) => {
+            UndoEvent::Succeeded(step) if undoing == Some(*step) => {}
+            UndoEvent::Succeeded(step)
+                if *step == BLOCK.1 && RACE.iter().all(|one| done.contains(one)) =>
+            {
+                return Err("undo the loser before it continues".to_owned());
+            }
+            UndoEvent::Succeeded(step) => done.push(*step),
+            UndoEvent::UndoEnded => undoing = None,
+            UndoEvent::BlockRetried if undoing.is_some() || done.contains(&BLOCK.1) => {
                 return Err(format!("undo {} before the next attempt", BLOCK.1));
             }
-            UndoEvent::Retried => {}
-            UndoEvent::Undone(step) if undoing.is_some() => {
+            UndoEvent::BlockRetried => {}
+            UndoEvent::UndoStarted(step) if undoing.is_some() => {
                 let before = undoing.unwrap_or_default();
                 return Err(format!("undo {step} after {before}, but it did not wait"));
             }
-            UndoEvent::Undone(step) => match done.pop() {
+            UndoEvent::UndoStarted(step) => match done.pop() {
                 Some(last) if last == *step => undoing = Some(*step),
                 last => return Err(format!("undo {last:?} next, but it undid {step}")),
             },
-            UndoEvent::Handled(step) => handled.push(*step),
+            UndoEvent::HandlerStepEnded(step) => handled.push(*step),
         }
     }
     if status != TerminalStatus::Completed && !done.is_empty() {
@@ -117,7 +124,10 @@ fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use UndoEvent::{Done, Ended, Handled, Retried, Undone};
+    use UndoEvent::{
+        BlockRetried as Retried, HandlerStepEnded as Handled, Succeeded as Done,
+        UndoEnded as Ended, UndoStarted as Undone,
+    };
 
     #[test]
     fn the_order_of_undoing_is_checked() {
@@ -156,6 +166,17 @@ mod tests {
         for undone in [&[][..], &undone[..1]] {
             assert!(completed(&[&done[..], undone, &[Retried]].concat()).is_err());
         }
+    }
+
+    #[test]
+    fn a_loser_is_undone_before_the_run_continues() {
+        let completed = |events: &[UndoEvent<'_>]| judge(events, TerminalStatus::Completed);
+        let both = [Done("near"), Done("far")];
+        let undone = [Undone("far"), Ended];
+        let next = [Done("apply")];
+        assert_eq!(completed(&[&both[..], &undone, &next].concat()), Ok(()));
+        assert_eq!(completed(&[&both[..1], &next].concat()), Ok(()));
+        assert!(completed(&[&both[..], &next].concat()).is_err());
     }
 
     #[test]

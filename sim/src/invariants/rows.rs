@@ -46,11 +46,11 @@ impl PastEvent {
         self.event.scope.path.is_of_iteration(&self.definition)
     }
 
-    /// Whether it is about the block or a branch of the visit to a step that `around` is about.
-    pub(super) fn is_below(&self, around: &Self) -> bool {
+    /// Whether it is in a scope that the visit of the event `opener` opened.
+    pub(super) fn is_below(&self, opener: &Self) -> bool {
         let scope = self.scope();
-        let below = scope.strip_prefix(&around.scope()[..]);
-        let visit = (around.step(), around.event.visit);
+        let below = scope.strip_prefix(&opener.scope()[..]);
+        let visit = (opener.step(), opener.event.visit);
         let first = below.and_then(<[_]>::first);
         first.is_some_and(|(step, number, _)| (step.as_str(), *number) == visit)
     }

@@ -36,7 +36,7 @@ struct State {
 }
 
 impl State {
-    /// Notes an event. `Err` says what should not have happened.
+    /// Adds an event. `Err` completes the sentence "expected …".
     fn add(&mut self, event: &Event) -> Result<(), String> {
         let scope = event.scope.number;
         let place = &event.scope.path;

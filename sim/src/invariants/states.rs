@@ -25,7 +25,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
     for (number, run) in rows::<Runs>(store, &()) {
         let tasks = completed.remove(&number).unwrap_or_default();
-        let succeeded = Succeeded::of(&events_of(store, number, &run));
+        let succeeded = SuccessfulTasks::of(&events_of(store, number, &run));
         let taken_over = taken_over(store, number);
         let kept = tasks
             .iter()
@@ -49,17 +49,17 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// The tasks of a run by activation, as far as their steps have succeeded.
+/// The activations of a run whose steps have succeeded.
 #[derive(Default)]
-struct Succeeded {
-    /// Those whose writes have reached the state of the run itself: those of its top-level steps, and those in branches of these
-    /// steps, if they have succeeded.
+struct SuccessfulTasks {
+    /// Those whose writes are in the state of the run: of top-level steps, and of steps in the branches of top-level steps
+    /// that have succeeded.
     visible: BTreeSet<u64>,
-    /// Those in an attempt at a block that was tried again: their writes are dropped.
+    /// Those in an attempt at a block that was retried: their writes are dropped.
     dropped: BTreeSet<u64>,
 }
 
-impl Succeeded {
+impl SuccessfulTasks {
     fn of(events: &[PastEvent]) -> Self {
         let mut succeeded = Vec::new();
         let mut dropped = BTreeSet::new();

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// The actions that workers run.
 pub(super) const ACTIONS: [&str; 6] = ["charge", "ship", "tick", "book", "stamp", "undo"];
-/// Those that fail with their first attempt, so that blocks are retried and compensations fail.
+/// Actions without retries: one failed attempt fails the action run, so that blocks are retried and compensations fail.
 const UNRETRIED: [&str; 2] = ["stamp", "undo"];
 /// The workflow that clients start.
 const ORDER: &str = "order";
