@@ -8,6 +8,7 @@ use flotilla_tests::Flo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The interval between checks whether runs have ended.
@@ -165,7 +166,7 @@ pub(super) async fn cancel(session: &Session, run_id: String, force: bool) {
     let _ = session.client.cancel_run(request).await;
 }
 
-/// Cancels a run, unless its end is decided already, and records that.
+/// Cancels a run, and records the call as `cancel`, with whether the end of the run was still open.
 pub(super) async fn cancel_and_record(session: &Session, run_id: String, key: &str) {
     let request = v1::CancelRunRequest {
         run_id,
@@ -173,13 +174,48 @@ pub(super) async fn cancel_and_record(session: &Session, run_id: String, key: &s
     };
     let call = async {
         match session.client.cancel_run(request).await {
-            Err(error) if !["run_ended", "run_ending"].contains(&error.code()) => Err(error),
-            _ => Ok(()),
+            Ok(_) => Ok(true),
+            Err(error) if ["run_ended", "run_ending"].contains(&error.code()) => Ok(false),
+            Err(error) => Err(error),
         }
     };
     let input = json!({"key": key});
+    let show = |is_accepted: &bool| json!({"is_accepted": is_accepted});
     // The checker judges what became of the run.
-    let _ = session.call("cancel", input, call, |()| Value::Null).await;
+    let _ = session.call("cancel", input, call, show).await;
+}
+
+/// The keys of the runs that clients have tried to cancel.
+pub(super) struct Cancels {
+    attempted: BTreeSet<String>,
+    accepted: BTreeSet<String>,
+}
+
+impl Cancels {
+    /// What [`cancel_and_record`] has recorded.
+    pub(super) fn of(history: &History, workload: &str) -> Self {
+        let mut cancels = Self {
+            attempted: BTreeSet::new(),
+            accepted: BTreeSet::new(),
+        };
+        for operation in history.of(workload).filter(|one| one.name == "cancel") {
+            let Attempt { key, .. } = attempt(operation);
+            if operation.output["is_accepted"] == true {
+                cancels.accepted.insert(key.clone());
+            }
+            cancels.attempted.insert(key);
+        }
+        cancels
+    }
+
+    /// Whether a run may have ended with this status: `cancelled` only if a client tried to cancel it, another one only if
+    /// no cancel was accepted.
+    pub(super) fn allow(&self, key: &str, status: &str) -> bool {
+        match status {
+            "RUN_STATUS_CANCELLED" => self.attempted.contains(key),
+            _ => !self.accepted.contains(key),
+        }
+    }
 }
 
 /// What the final read of a workload has found; the default if it is missing or of another form.

@@ -1,7 +1,9 @@
 //! Runs that fail or are cancelled, whose steps external workers execute: each acknowledged run ends as it must, what it has
 //! done is undone once, in the reverse order, and its handler is executed after that.
 
-use super::calls::{attempts, cancel_and_record, define, events, found_in, read_ended, run, start};
+use super::calls::{
+    Cancels, attempts, cancel_and_record, define, events, found_in, read_ended, run, start,
+};
 use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
@@ -120,21 +122,20 @@ impl Workload for Compensations {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended: Vec<Ended> = found_in(history, self.name());
         let starts = attempts(history, self.name(), "start");
-        let cancels = attempts(history, self.name(), "cancel");
-        let is_cancelled = |key: &str| cancels.iter().any(|cancel| cancel.key == key);
+        let cancels = Cancels::of(history, self.name());
         let found = ended
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()));
         let mut violations = exactly_once(&starts, &found.collect::<Vec<_>>());
         for run in &ended {
-            violations.extend(run.check(is_cancelled(&run.key)));
+            violations.extend(run.check(cancels.allow(&run.key, &run.status)));
         }
         violations
     }
 }
 
 impl Ended {
-    fn check(&self, may_be_cancelled: bool) -> Vec<Violation> {
+    fn check(&self, is_status_allowed: bool) -> Vec<Violation> {
         let Self {
             key,
             status,
@@ -146,10 +147,10 @@ impl Ended {
         let mut violations = numbered(&format!("the history of {key}"), &self.seqs);
         let mut wrong = |text: String| violations.push(Violation::new(text));
         let handler = match status.as_str() {
-            "RUN_STATUS_FAILED" => "page",
-            "RUN_STATUS_CANCELLED" if may_be_cancelled => "tidy",
+            "RUN_STATUS_FAILED" if is_status_allowed => "page",
+            "RUN_STATUS_CANCELLED" if is_status_allowed => "tidy",
             _ => {
-                wrong(format!("{key} should fail, but its status is {status}"));
+                wrong(format!("{key} should not end with the status {status}"));
                 return violations;
             }
         };

@@ -5,7 +5,9 @@
 mod replay;
 
 use self::replay::{Fact, Replay};
-use super::calls::{attempts, cancel_and_record, define, events, found_in, read_ended, run, start};
+use super::calls::{
+    Cancels, attempts, cancel_and_record, define, events, found_in, read_ended, run, start,
+};
 use super::workers;
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
@@ -140,7 +142,7 @@ impl Workload for Scopes {
     fn check(&self, history: &History) -> Vec<Violation> {
         let ended: Vec<Ended> = found_in(history, self.name());
         let starts = attempts(history, self.name(), "start");
-        let cancels = attempts(history, self.name(), "cancel");
+        let cancels = Cancels::of(history, self.name());
         let found = ended
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()));
@@ -148,8 +150,8 @@ impl Workload for Scopes {
         let executions = executions(history, self.name());
         for run in &ended {
             violations.extend(numbered(&format!("the history of {}", run.key), &run.seqs));
-            let may_be_cancelled = cancels.iter().any(|cancel| cancel.key == run.key);
-            if let Err(text) = run.check(may_be_cancelled, &executions) {
+            let is_status_allowed = cancels.allow(&run.key, &run.status);
+            if let Err(text) = run.check(is_status_allowed, &executions) {
                 violations.push(Violation::new(format!("{}: {text}", run.key)));
             }
         }
@@ -160,16 +162,16 @@ impl Workload for Scopes {
 impl Ended {
     fn check(
         &self,
-        may_be_cancelled: bool,
+        is_status_allowed: bool,
         executions: &BTreeSet<(String, String)>,
     ) -> Result<(), String> {
         let expected = match self.key.starts_with("failing-") {
             true => "RUN_STATUS_FAILED",
             false => "RUN_STATUS_COMPLETED",
         };
-        let is_cancelled = may_be_cancelled && self.status == "RUN_STATUS_CANCELLED";
-        if self.status != expected && !is_cancelled {
-            return Err(format!("expected {expected}, but got {}", self.status));
+        let is_expected = [expected, "RUN_STATUS_CANCELLED"].contains(&self.status.as_str());
+        if !is_expected || !is_status_allowed {
+            return Err(format!("it should not end with the status {}", self.status));
         }
         let replay = Replay::of(&self.facts)?;
         replay.check_end(&self.status)?;
@@ -344,13 +346,13 @@ mod tests {
         compensation_started - first -
         action_completed - first success
         compensation_completed - first -";
-    /// What the end of a run that completes lacks.
+    /// The first line of `FAILED` that a completed run does not have.
     const END: &str = "phase_changed - - compensating";
 
-    /// Where a run that undoes the loser is cancelled.
+    /// The first lines of `FAILED` that the cancelled run does not have: it is cancelled while it undoes the losing branch.
     const CANCELLED_FROM: &str = "action_completed - left-two success
         compensation_completed - left-two -";
-    /// What follows then.
+    /// The lines that replace the rest of `FAILED`.
     const CANCELLED: &str = "step_cancelled - race -
         phase_changed - - cancelling
         action_completed - left-two success
@@ -374,7 +376,7 @@ mod tests {
         lines.join("\n")
     }
 
-    /// The lines of the failed run, with this instead of that.
+    /// The lines of `FAILED`, with `old` replaced by `new`.
     fn changed(old: &str, new: &str) -> String {
         let (sound, old) = (trimmed(FAILED), trimmed(old));
         assert_eq!(sound.matches(&old).count(), 1, "{old}");
@@ -407,7 +409,8 @@ mod tests {
         }
     }
 
-    /// The history of a run with these events, whose key and status are FAILED, COMPLETED or CANCELLED.
+    /// The history of one run with these events and this status, without its prefix. The key of a failed run begins with
+    /// `failing-`.
     fn history(text: &str, status: &str) -> History {
         let key = match status {
             "FAILED" => "failing-1",
@@ -462,10 +465,10 @@ mod tests {
             let sound: Vec<&str> = text.lines().collect();
             for (at, line) in sound.iter().enumerate() {
                 let lost = [&sound[..at], &sound[at + 1..]].concat();
-                // A cancel that waits for nothing has no such phase.
-                let may_be_lost = *line == "phase_changed - - cancelling";
-                let is_lost = !is_sound(&lost.join("\n"), status);
-                assert!(is_lost || may_be_lost, "lost: {line}");
+                // The phase is optional: a cancel that has nothing to wait for skips it.
+                let is_optional = *line == "phase_changed - - cancelling";
+                let is_found = !is_sound(&lost.join("\n"), status);
+                assert!(is_found || is_optional, "lost: {line}");
                 let repeated = [&sound[..=at], &sound[at..]].concat();
                 assert!(!is_sound(&repeated.join("\n"), status), "twice: {line}");
             }
@@ -498,10 +501,10 @@ mod tests {
         let race_ends = "step_completed - race success\n";
         let kept_ends = "step_completed - kept timeout\n";
         let loser_ends = "scope_ended race/left - cancelled\n";
-        let order = "is to be undone next";
+        let order = "the next compensation due";
         // In the wrong order, while the run continues and at its end.
-        is_found(&[two, one], &[one, two], "Some(\"left-two\") is to be");
-        is_found(&[kept, won], &[won, kept], "Some(\"kept-one\") is to be");
+        is_found(&[two, one], &[one, two], "due is that of Some(\"left-two\")");
+        is_found(&[kept, won], &[won, kept], "due is that of Some(\"kept-one\")");
         // After the step that drops it has ended, or not at all.
         is_found(&[one, race_ends], &[race_ends, one], "is not undone");
         is_found(&[one], &[], "(\"race/left\", \"left-one\")) is not undone");
@@ -527,11 +530,37 @@ mod tests {
         is_found(cancelled, &[completed], cancelling);
         let ended = "scope_ended dropped - cancelled";
         let succeeded = "scope_ended dropped - success";
-        is_found(ended, &[succeeded], "only a scope that is being cancelled");
+        is_found(ended, &[succeeded], "a scope is cancelled if it ends so");
         is_found(ended, &[ended, started], "the scope dropped is not open");
         let failed = "branch_joined - fan target_not_found";
         let begun = "scope_started fan/other - -";
         is_found(failed, &[failed, begun], cancelling);
+    }
+
+    #[test]
+    fn an_accepted_cancel_that_is_forgotten_is_found() {
+        for (is_accepted, violations) in [(true, 1), (false, 0)] {
+            let mut completed = history(&completed(), "COMPLETED");
+            completed.operations.push(Operation {
+                name: "cancel".to_owned(),
+                input: json!({"key": "completing-1"}),
+                output: json!({"is_accepted": is_accepted}),
+                ..Operation::sample("scopes", Outcome::Ok)
+            });
+            assert_eq!(Scopes::default().check(&completed).len(), violations);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_workflow_that_is_left_out_is_found() {
+        let of = |part: &'static str| {
+            move |line: &&str| !line.split(' ').any(|word| word.starts_with(part))
+        };
+        for part in ["fan", "dropped", "kept", "race/late"] {
+            let text = completed();
+            let rest: Vec<&str> = text.lines().filter(of(part)).collect();
+            assert!(!is_sound(&rest.join("\n"), "COMPLETED"), "{part}");
+        }
     }
 
     #[test]

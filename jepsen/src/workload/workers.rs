@@ -83,8 +83,8 @@ pub(super) async fn work(session: Session, actions: &'static [&'static str], han
     join_all(workers).await;
 }
 
-/// A handler that fails at first, so that retries happen, and records that it has succeeded. The input has a key and a name;
-/// the name is the output.
+/// A handler that fails the first attempt for each key and name, so that retries happen, and records each success as
+/// `execute`. The input has a key and a name; the name is the output.
 pub(super) async fn fail_first(
     session: Session,
     worker: String,

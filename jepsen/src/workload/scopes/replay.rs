@@ -61,13 +61,24 @@ const OPENERS: [Opener; 4] = [
     },
 ];
 
+/// The paths of the scopes below the run.
+const SCOPES: [&str; 7] = [
+    "race/left",
+    "race/right",
+    "race/late",
+    "fan/good",
+    "fan/bad",
+    "dropped",
+    "kept",
+];
+
 /// An event of the run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Fact {
     pub(super) kind: String,
     pub(super) scope: String,
     pub(super) step: String,
-    /// The outcome, or what else the event is about.
+    /// The outcome; the phase for `phase_changed`.
     pub(super) outcome: String,
 }
 
@@ -100,7 +111,7 @@ pub(super) struct Replay<'f> {
     /// Empty until the end of the run is decided.
     phase: &'f str,
     is_run_cancelled: bool,
-    /// The names that the action had as its input when it succeeded.
+    /// The input `name` of each action run that has succeeded.
     executed: Vec<String>,
 }
 
@@ -134,28 +145,42 @@ impl<'f> Replay<'f> {
 
     /// Checks what must hold when the run has ended.
     pub(super) fn check_end(&self, status: &str) -> Result<(), String> {
-        self.check_ended("")?;
+        self.check_steps_ended("")?;
         expect(self.undoing.is_none(), || {
             format!("{:?} is still being undone", self.undoing)
         })?;
         let is_cancelled = status == "RUN_STATUS_CANCELLED";
         expect(is_cancelled == self.is_run_cancelled, || {
-            "only a run that is cancelled ends so".to_owned()
+            "a run is cancelled if it ends so, and only then".to_owned()
         })?;
         if status == "RUN_STATUS_COMPLETED" {
             expect(self.phase.is_empty(), || {
                 format!("the run completed in the phase {}", self.phase)
             })?;
-            self.check_nothing_is_dropped()?;
+            self.check_dropped_work_is_undone()?;
         } else {
             expect(self.done.is_empty(), || {
                 format!("{:?} is not undone", self.done)
             })?;
         }
-        let is_last = self.visits.get(&("", "last")) == Some(&Visit::Completed);
-        expect(is_last || is_cancelled, || {
-            "the run did not get to its last step".to_owned()
-        })
+        if is_cancelled {
+            Ok(())
+        } else {
+            self.check_whole()
+        }
+    }
+
+    /// Checks that each top-level step has completed, and that each scope has started.
+    fn check_whole(&self) -> Result<(), String> {
+        for step in ["first", "race", "fan", "dropped", "kept", "last"] {
+            let is_completed = self.visits.get(&("", step)) == Some(&Visit::Completed);
+            expect(is_completed, || format!("{step} has not completed"))?;
+        }
+        for scope in SCOPES {
+            let has_started = self.scopes.contains_key(scope);
+            expect(has_started, || format!("{scope} has not started"))?;
+        }
+        Ok(())
     }
 
     fn apply(&mut self, fact: &'f Fact) -> Result<(), String> {
@@ -172,7 +197,9 @@ impl<'f> Replay<'f> {
             "compensation_started" => self.start_undo(fact),
             "compensation_completed" => self.end_undo(fact),
             "phase_changed" => self.change_phase(fact),
-            "compensation_failed" | "handler_failed" => Err("its action succeeds".to_owned()),
+            "compensation_failed" | "handler_failed" => {
+                Err("its action can only succeed".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -185,10 +212,10 @@ impl<'f> Replay<'f> {
 
     fn end_scope(&mut self, fact: &'f Fact) -> Result<(), String> {
         self.check_open(&fact.scope)?;
-        self.check_ended(&fact.scope)?;
+        self.check_steps_ended(&fact.scope)?;
         let is_cancelled = fact.outcome == "cancelled";
         expect(is_cancelled == self.is_cancelling(&fact.scope), || {
-            "only a scope that is being cancelled ends so".to_owned()
+            "a scope is cancelled if it ends so, and only then".to_owned()
         })?;
         self.scopes.insert(&fact.scope, Some(&fact.outcome));
         Ok(())
@@ -198,8 +225,8 @@ impl<'f> Replay<'f> {
         self.check_open(&fact.scope)?;
         self.check_not_cancelling(&fact.scope)?;
         if fact.scope.is_empty() {
-            expect(!self.is_in_scope(), || "scopes are open".to_owned())?;
-            self.check_nothing_is_dropped()?;
+            expect(!self.has_open_scopes(), || "scopes are open".to_owned())?;
+            self.check_dropped_work_is_undone()?;
         }
         let place = (fact.scope.as_str(), fact.step.as_str());
         let is_new = self.visits.insert(place, Visit::Open).is_none();
@@ -212,8 +239,8 @@ impl<'f> Replay<'f> {
             expect(opener.outcome == fact.outcome, || {
                 format!("it should end with {}", opener.outcome)
             })?;
-            expect(!self.is_in_scope(), || "its scopes are open".to_owned())?;
-            self.check_nothing_is_dropped()?;
+            expect(!self.has_open_scopes(), || "its scopes are open".to_owned())?;
+            self.check_dropped_work_is_undone()?;
         } else if fact.outcome == "success" {
             expect(self.executed.contains(&fact.step), || {
                 "its action has not succeeded".to_owned()
@@ -223,7 +250,7 @@ impl<'f> Replay<'f> {
     }
 
     fn cancel_step(&mut self, fact: &'f Fact) -> Result<(), String> {
-        // What ends in the entry of a cancel of the run does so before the phase of the run changes.
+        // Steps that a cancel of the run ends immediately are recorded before `phase_changed`.
         self.is_run_cancelled |= !self.is_cancelling(&fact.scope);
         self.end_step(fact, Visit::Cancelled { is_tidied: false })
     }
@@ -231,7 +258,7 @@ impl<'f> Replay<'f> {
     fn end_step(&mut self, fact: &'f Fact, end: Visit) -> Result<(), String> {
         let before = self.visits.insert((&fact.scope, &fact.step), end);
         expect(before == Some(Visit::Open), || {
-            format!("the step was {before:?} before")
+            format!("the step was not open, but {before:?}")
         })
     }
 
@@ -244,9 +271,10 @@ impl<'f> Replay<'f> {
         let before = std::mem::replace(&mut self.phase, &fact.outcome);
         self.is_run_cancelled |= self.phase == "cancelling";
         expect(before != self.phase, || "the phase is the same".to_owned())?;
-        expect(self.phase == "cancelling" || !self.is_in_scope(), || {
-            "scopes are open".to_owned()
-        })
+        expect(
+            self.phase == "cancelling" || !self.has_open_scopes(),
+            || "scopes are open".to_owned(),
+        )
     }
 
     /// An action has succeeded: that of a step, of its compensation or of its `onCancel`.
@@ -275,7 +303,7 @@ impl<'f> Replay<'f> {
         expect(self.undoing.is_none(), || {
             format!("{:?} is still being undone", self.undoing)
         })?;
-        expect(!self.is_in_scope(), || "scopes are open".to_owned())?;
+        expect(!self.has_open_scopes(), || "scopes are open".to_owned())?;
         let next = match self.phase {
             "" if !self.is_run_cancelled => {
                 self.done.iter().rposition(|place| self.is_dropped(place.0))
@@ -285,7 +313,7 @@ impl<'f> Replay<'f> {
         };
         let next = next.map(|at| self.done.remove(at).1);
         expect(next == Some(&fact.step), || {
-            format!("{next:?} is to be undone next")
+            format!("the next compensation due is that of {next:?}")
         })?;
         self.undoing = Some((&fact.step, false));
         Ok(())
@@ -294,12 +322,12 @@ impl<'f> Replay<'f> {
     fn end_undo(&mut self, fact: &'f Fact) -> Result<(), String> {
         let ended = self.undoing.take();
         expect(ended == Some((&fact.step, true)), || {
-            format!("the replay had {ended:?}")
+            format!("the compensation in progress was {ended:?}")
         })
     }
 
     /// Whether any scope below the run is open.
-    fn is_in_scope(&self) -> bool {
+    fn has_open_scopes(&self) -> bool {
         self.scopes.values().any(Option::is_none)
     }
 
@@ -312,7 +340,7 @@ impl<'f> Replay<'f> {
         }
     }
 
-    fn check_nothing_is_dropped(&self) -> Result<(), String> {
+    fn check_dropped_work_is_undone(&self) -> Result<(), String> {
         let mut dropped = self.done.iter().filter(|place| self.is_dropped(place.0));
         let dropped = dropped.next();
         expect(dropped.is_none(), || format!("{dropped:?} is not undone"))
@@ -336,7 +364,7 @@ impl<'f> Replay<'f> {
     }
 
     /// Checks that each step of a scope has ended, with its `onCancel`.
-    fn check_ended(&self, scope: &str) -> Result<(), String> {
+    fn check_steps_ended(&self, scope: &str) -> Result<(), String> {
         let open = self.visits.iter().find(|(place, visit)| {
             // A step with scopes has no `onCancel`.
             let is_tidied = opener(place.1).is_none();
@@ -353,7 +381,7 @@ fn opener(path: &str) -> Option<&'static Opener> {
     OPENERS.iter().find(|opener| Some(opener.name) == name)
 }
 
-/// Whether a step succeeds with the first branch that does; the others fail with the first one that does not succeed.
+/// Whether the first branch that succeeds decides the step. Otherwise, the first one that does not succeed does.
 fn has_winner(step: &str) -> bool {
     opener(step).is_some_and(|opener| opener.outcome == "success")
 }
