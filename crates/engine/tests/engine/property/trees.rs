@@ -62,7 +62,7 @@ pub(super) fn lists(joins: &'static [&'static str]) -> impl Strategy<Value = Lis
     weighted_lists(joins, 3)
 }
 
-/// Such lists with tasks of this weight; that of the other steps without branches is 22.
+/// Like [`lists`], but with this weight for tasks. The weights of the other steps without blocks add up to 21.
 pub(super) fn weighted_lists(
     joins: &'static [&'static str],
     tasks_weight: u32,
@@ -106,7 +106,7 @@ const OWN_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
 /// A step that is always skipped, because the workflow is named `tree`.
 const SKIPPED: &str = "wait go skip=$.flo.workflow==tree";
 
-/// What a step has besides what its tree says, by what it does.
+/// Options appended to the line of a step, by the kind of step.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) task: &'static str,
@@ -136,12 +136,12 @@ impl Settings {
 
 /// A workflow whose own block is a tree, with the settings of its steps.
 #[derive(Clone, Debug)]
-pub(super) struct SetTree {
+pub(super) struct ConfiguredTree {
     pub(super) list: List,
     /// The blocks of its handlers.
     pub(super) on_error: List,
     pub(super) on_cancel: List,
-    /// Those of the steps in turn.
+    /// Assigned to the steps in turn, from the start again when they run out.
     pub(super) settings: Vec<Settings>,
 }
 
@@ -174,7 +174,7 @@ impl<'t> Text<'t> {
     }
 
     /// The text of a workflow with handlers and settings.
-    pub(super) fn of_set_tree(tree: &'t SetTree) -> String {
+    pub(super) fn of_configured_tree(tree: &'t ConfiguredTree) -> String {
         let mut text = Self {
             own: OWN_BLOCK.to_owned(),
             blocks: String::new(),

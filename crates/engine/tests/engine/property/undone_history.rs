@@ -1,4 +1,4 @@
-//! What the history of a run has to say of its compensations and handlers (W80–W83), given what its tasks have done.
+//! Checks the compensations and handlers in the history of a run (W80–W83) against what its tasks have done.
 
 use super::player::Player;
 use crate::invariants::{read, rows};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// What was seen of the tasks of runs, from outside.
 #[derive(Default)]
-pub(super) struct Observed {
+pub(super) struct Observations {
     /// The successes of calls that have a compensation, in their order.
     successes: Vec<Success>,
     /// The number of the success that each compensation undoes, and for what; by run and activation.
@@ -75,7 +75,7 @@ impl Success {
     }
 }
 
-impl Observed {
+impl Observations {
     pub(super) fn add(&mut self, success: Success) {
         self.successes.push(success);
     }
@@ -154,13 +154,13 @@ struct PastRun<'o> {
     events: Vec<(u64, Event)>,
     successes: Vec<&'o Success>,
     /// In the order in which they were started.
-    undoings: Vec<Undoing>,
+    undoings: Vec<CompensationSpan>,
     /// The numbers of the successes that were never undone, the newest first.
     kept: Vec<u64>,
 }
 
 /// The execution of a compensation.
-struct Undoing {
+struct CompensationSpan {
     success: u64,
     owner: UndoOwner,
     /// The positions of the events.
@@ -168,17 +168,17 @@ struct Undoing {
     end: Option<usize>,
 }
 
-/// What becomes of a block.
-enum Fate {
+/// What happens to the work of a block.
+enum Disposition {
     /// Its work is undone before this event, if the history has the event.
     Dropped(Option<usize>),
     Kept,
-    /// Its step was cancelled, perhaps while the work was being undone.
-    Open,
+    /// The history does not determine it: the step was cancelled, or is in an iteration.
+    Unknown,
 }
 
 impl<'o> PastRun<'o> {
-    fn of(player: &Player, observed: &'o Observed, number: RunNumber) -> Self {
+    fn of(player: &Player, observed: &'o Observations, number: RunNumber) -> Self {
         let store = &player.store;
         let run = read::<Runs>(store, &number).expect("the run");
         let RunStatus::Ended(status) = run.status else {
@@ -212,7 +212,7 @@ impl<'o> PastRun<'o> {
         past
     }
 
-    fn undoings_of(&self, observed: &Observed, run: RunNumber) -> Vec<Undoing> {
+    fn undoings_of(&self, observed: &Observations, run: RunNumber) -> Vec<CompensationSpan> {
         let mut undoings = Vec::new();
         for (start, (_, event)) in self.events.iter().enumerate() {
             if event.kind != EventKind::CompensationStarted {
@@ -230,7 +230,7 @@ impl<'o> PastRun<'o> {
             let ends: Vec<usize> = self.positions(is_end).collect();
             assert!(ends.len() <= 1, "a compensation ends once");
             let end = ends.first().copied();
-            undoings.push(Undoing {
+            undoings.push(CompensationSpan {
                 success,
                 owner,
                 start,
@@ -253,7 +253,7 @@ impl<'o> PastRun<'o> {
         match self.forced_by {
             Some(forced_by) => self.check_nothing_begins(forced_by),
             None => {
-                self.check_fates();
+                self.check_kept_and_dropped();
                 self.check_phases();
                 self.check_handlers();
             }
@@ -273,7 +273,7 @@ impl<'o> PastRun<'o> {
                     assert!(is_over, "{} waits for {}", undoing.success, before.success);
                 }
                 if before.owner == undoing.owner {
-                    // A step may be tried again, and undo what it does then.
+                    // A retried step may do more work and undo it, too.
                     let is_later = success.raft_index > self.events[before.start].0;
                     assert!(
                         undoing.success < before.success || is_later,
@@ -309,19 +309,23 @@ impl<'o> PastRun<'o> {
 
     /// What is dropped is undone before its step continues. What is kept is undone at the end, unless the run has
     /// completed.
-    fn check_fates(&self) {
+    fn check_kept_and_dropped(&self) {
         let mut kept = Vec::new();
         let phase = self.phase(Phase::Compensating);
         for success in self.successes.iter().rev() {
             let mut undoings = self.undoings.iter();
             let undoing = undoings.find(|undoing| undoing.success == success.number);
-            let fates: Vec<Fate> = success
+            let dispositions: Vec<Disposition> = success
                 .blocks
                 .iter()
-                .map(|block| self.fate(block))
+                .map(|block| self.disposition(block))
                 .collect();
-            let is_dropped = fates.iter().any(|fate| matches!(fate, Fate::Dropped(_)));
-            let is_open = fates.iter().any(|fate| matches!(fate, Fate::Open));
+            let is_dropped = dispositions
+                .iter()
+                .any(|disposition| matches!(disposition, Disposition::Dropped(_)));
+            let is_unknown = dispositions
+                .iter()
+                .any(|disposition| matches!(disposition, Disposition::Unknown));
             let is_undone_at_end =
                 self.status != TerminalStatus::Completed && !self.is_of_handler(success);
             let Some(undoing) = undoing else {
@@ -331,17 +335,17 @@ impl<'o> PastRun<'o> {
                 continue;
             };
             assert!(
-                is_dropped || is_open || is_undone_at_end,
+                is_dropped || is_unknown || is_undone_at_end,
                 "{} is undone",
                 success.number
             );
             let end = undoing.end.expect("a compensation ends");
-            for fate in &fates {
-                if let Fate::Dropped(Some(before)) = fate {
+            for disposition in &dispositions {
+                if let Disposition::Dropped(Some(before)) = disposition {
                     assert!(end < *before, "{} is undone too late", success.number);
                 }
             }
-            if !is_open {
+            if !is_unknown {
                 let is_for_run = undoing.owner == UndoOwner::Run;
                 assert_eq!(
                     is_for_run, !is_dropped,
@@ -366,7 +370,7 @@ impl<'o> PastRun<'o> {
     }
 
     /// What becomes of the work of a block.
-    fn fate(&self, block: &OpenedBlock) -> Fate {
+    fn disposition(&self, block: &OpenedBlock) -> Disposition {
         let is_of_opener = |(_, event): &(u64, Event)| {
             event.scope.number == block.parent
                 && event.step == Some(block.down.step)
@@ -385,35 +389,37 @@ impl<'o> PastRun<'o> {
         let is_scope_good = scope_outcome.is_none_or(is_good);
         let step = self.definition.step(block.down.step);
         let mut end = None;
-        let mut is_to_be_retried = false;
+        let mut was_to_be_retried = false;
         for position in &of_opener {
             let is_later = ended.is_some_and(|ended| ended < *position);
             match &self.events[*position].1.kind {
-                EventKind::StepRetry { .. } if is_later => return Fate::Dropped(Some(*position)),
-                // It comes after the decision to try the block again, and prevents that.
-                EventKind::StepTimeout { .. } => is_to_be_retried = is_later,
-                EventKind::StepCancelled => return Fate::Open,
+                EventKind::StepRetry { .. } if is_later => {
+                    return Disposition::Dropped(Some(*position));
+                }
+                // A timeout after the end of the block comes after the decision to retry it, and prevents the retry.
+                EventKind::StepTimeout { .. } => was_to_be_retried = is_later,
+                EventKind::StepCancelled => return Disposition::Unknown,
                 EventKind::StepCompleted { outcome, .. } => end = Some((*position, outcome)),
                 _ => {}
             }
         }
         let is_step_good = end.is_none_or(|(_, outcome)| is_good(outcome));
         let is_dropped = match &step.kind {
-            StepKind::Block(_) if is_to_be_retried => true,
+            StepKind::Block(_) if was_to_be_retried => true,
             _ if !is_step_good && step.undoes_blocks() => true,
             StepKind::Parallel(parallel) if parallel.join == Join::First => {
                 let outcome = end.map(|(_, outcome)| outcome);
                 match self.is_loser(block, &of_opener, outcome) {
                     Some(is_loser) => is_loser,
-                    None => return Fate::Open,
+                    None => return Disposition::Unknown,
                 }
             }
             StepKind::Parallel(_) | StepKind::ForEach(_) => is_step_good && !is_scope_good,
             _ => false,
         };
         match is_dropped {
-            true => Fate::Dropped(end.map(|(position, _)| position)),
-            false => Fate::Kept,
+            true => Disposition::Dropped(end.map(|(position, _)| position)),
+            false => Disposition::Kept,
         }
     }
 
@@ -435,9 +441,9 @@ impl<'o> PastRun<'o> {
             Some((first, of_first)) if outcome == Some(of_first) => {
                 Some(first != block.down.position)
             }
-            // The step has taken too long.
+            // The step timed out, so there is no loser.
             Some(_) => Some(false),
-            // It is in an iteration.
+            // The step is in an iteration, of which the history may lack events.
             None => None,
         }
     }

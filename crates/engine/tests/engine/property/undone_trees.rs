@@ -3,8 +3,8 @@
 use super::block_trees::{counts, decide, entry, play, play_entry, signal, start};
 use super::player::{Player, command, create};
 use super::tree_tasks::{failure, take};
-use super::trees::{JOINS, SetTree, Settings, Step, Text, weighted_lists};
-use super::undone_history::{Observed, Success};
+use super::trees::{ConfiguredTree, JOINS, Settings, Step, Text, weighted_lists};
+use super::undone_history::{Observations, Success};
 use super::{budgets, config, first_word};
 use crate::invariants::{read, rows};
 use crate::samples;
@@ -93,7 +93,7 @@ const KID: &str = "define kid 1 on-cancel=tidy
   say: run @b
 ";
 
-fn trees() -> impl Strategy<Value = SetTree> {
+fn trees() -> impl Strategy<Value = ConfiguredTree> {
     let settings = (
         select(&TASKS),
         select(&CHILDREN),
@@ -110,7 +110,7 @@ fn trees() -> impl Strategy<Value = SetTree> {
     let handler = || prop_oneof![2 => Just(vec![Step::Acts]), 1 => list()];
     let settings = prop::collection::vec(settings, 1..12);
     let tree = (list(), handler(), handler(), settings);
-    tree.prop_map(|(list, on_error, on_cancel, settings)| SetTree {
+    tree.prop_map(|(list, on_error, on_cancel, settings)| ConfiguredTree {
         list,
         on_error,
         on_cancel,
@@ -133,19 +133,22 @@ enum Awaited {
 /// Runs that are being played.
 struct Trial {
     player: Player,
-    observed: Observed,
+    observed: Observations,
     reports_count: u64,
 }
 
 impl Trial {
-    fn begin(tree: &SetTree, budgets: Budgets) -> Self {
+    fn begin(tree: &ConfiguredTree, budgets: Budgets) -> Self {
         let mut player = Player::with(budgets);
         play(&mut player, create(KID, "as written"));
-        play(&mut player, create(&Text::of_set_tree(tree), "as written"));
+        play(
+            &mut player,
+            create(&Text::of_configured_tree(tree), "as written"),
+        );
         play(&mut player, start());
         Self {
             player,
-            observed: Observed::default(),
+            observed: Observations::default(),
             reports_count: 0,
         }
     }
@@ -165,13 +168,13 @@ impl Trial {
                     }
                     self.answer(pick.get(&awaited), *answer);
                     if *is_whole {
-                        self.do_deferred();
+                        self.fire_continuations();
                     }
                 }
                 Input::Cancel { pick, is_forced } => self.cancel(pick, *is_forced),
             }
         }
-        for _ in 0..STEPS_MAX {
+        for _ in 0..INPUTS_MAX {
             let awaited = self.awaited();
             let Some(first) = awaited.first() else {
                 return;
@@ -292,7 +295,7 @@ impl Trial {
         assert!(reply.is_ok() || !is_forced, "{reply:?}");
     }
 
-    fn do_deferred(&mut self) {
+    fn fire_continuations(&mut self) {
         let is_deferred = |timer: &TimerKey| timer.kind == TimerKind::Continuation;
         while let Some(timer) = self.due_timers().into_iter().find(is_deferred) {
             self.must_play(Body::FireTimer(FireTimer { timer }));
@@ -370,8 +373,8 @@ impl Trial {
     }
 }
 
-/// More than any run of a tree needs.
-const STEPS_MAX: usize = 5_000;
+/// The maximum number of inputs after the generated ones: more than any run of a tree needs.
+const INPUTS_MAX: usize = 5_000;
 
 /// Whether timers of this kind belong to runs and their tasks, and are deleted when these end.
 fn is_of_runs(kind: TimerKind) -> bool {
