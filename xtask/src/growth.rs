@@ -54,7 +54,7 @@ tables and figures:
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
 - long-runs  runs of 3, 10, 100 and 1,000 steps by 16 clients
 - loops      runs of 100, 1,000 and 10,000 items by one client
-- active     runs with 100, 300 and 1,000 active steps by one client, and as many actions in small runs
+- active     one run at a time with 100, 300 or 1,000 active steps, and small runs with as many actions
 - open-runs  both by 64 clients while more and more runs wait, each number on a separate cluster, in turn:
              memory and disk, how long a killed node takes to serve again, how long a snapshot takes and how it
              affects the load

@@ -85,7 +85,7 @@ fn every_branch_and_every_item_is_counted() {
     let report = measure(&flo, &loops, 10);
     assert_eq!(report["steps_per_run"], 24);
     assert_eq!(stage(&report, "transition"), 120, "one for each item");
-    assert_eq!(runs(&flo, "flo-bench-foreach-24", "completed"), 10);
+    assert_eq!(runs(&flo, "flo-bench-foreach-3x4x2", "completed"), 10);
 }
 
 #[test]

@@ -12,19 +12,19 @@ use crate::table::Table;
 /// One run with 100, 300 and 1,000 active steps, which is the maximum (W55).
 const LARGE: [Shape; 3] = [Shape::new(9, 10), Shape::new(13, 22), Shape::new(27, 36)];
 
-/// A run without branches, with 10 iterations at a time: as many of these as make the same number of actions.
+/// A run without branches, with 10 iterations at a time. As many of these run as have the same number of actions.
 const SMALL: Shape = Shape {
     branches: None,
     concurrency: 10,
 };
 
-/// How many items a loop has for each iteration that is executed at the same time.
-const ROUNDS: u16 = 3;
+/// The number of items of a loop, divided by its concurrency.
+const ITEMS_PER_SLOT: u16 = 3;
 
 /// How many steps an iteration has, one after the other.
 const STEPS: u16 = 2;
 
-/// How many tasks the worker runs at the same time: more than there are.
+/// How many tasks the worker runs at the same time: at least as many as there are concurrent actions.
 const SLOTS: u16 = 1_000;
 
 /// The loops of a run.
@@ -37,9 +37,9 @@ struct Shape {
 }
 
 /// What was measured with runs of a shape.
-struct Measured {
+struct Measurement {
     shape: Shape,
-    /// How many at a time.
+    /// The number of concurrent runs.
     runs: u16,
     report: Report,
 }
@@ -53,31 +53,34 @@ impl Shape {
     }
 
     /// The active steps of a run, as they count against its maximum.
-    fn active(self) -> u16 {
+    fn active_steps(self) -> u16 {
         let of_loop = 1 + self.concurrency;
         self.branches
             .map_or(of_loop, |branches| 1 + branches * of_loop)
     }
 
     /// The actions that a run executes at the same time.
-    fn actions(self) -> u16 {
+    fn concurrent_actions(self) -> u16 {
         self.branches.unwrap_or(1) * self.concurrency
     }
 
-    /// The actions that a run executes.
-    fn steps(self) -> u16 {
-        self.actions() * ROUNDS * STEPS
+    /// All actions of a run, one per step.
+    fn steps_count(self) -> u16 {
+        self.concurrent_actions() * ITEMS_PER_SLOT * STEPS
     }
 
     /// Runs of this shape, this many at a time.
     fn load(self, runs: u16) -> Load {
         let load = Load::foreach()
-            .with("--items", self.concurrency * ROUNDS)
+            .with("--items", self.concurrency * ITEMS_PER_SLOT)
             .with("--concurrency", self.concurrency)
             .with("--steps", STEPS)
             .with("--slots", SLOTS)
             .with("--clients", runs)
-            .labeled("active_steps", u32::from(self.active()) * u32::from(runs));
+            .labeled(
+                "active_steps",
+                u32::from(self.active_steps()) * u32::from(runs),
+            );
         match self.branches {
             Some(branches) => load.with("--branches", branches),
             None => load,
@@ -92,10 +95,10 @@ impl Shape {
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut measured = Vec::new();
     for shape in LARGE {
-        let small_runs = shape.actions() / SMALL.actions();
+        let small_runs = shape.concurrent_actions() / SMALL.concurrent_actions();
         for (shape, runs) in [(shape, 1), (SMALL, small_runs)] {
             let report = bench.measure_alone(&shape.load(runs))?;
-            measured.push(Measured {
+            measured.push(Measurement {
                 shape,
                 runs,
                 report,
@@ -112,13 +115,14 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let drawn = bench.plot("active", &title, alone.map(|measured| &measured.report))?;
     let section = Section::default()
         .paragraph(
-            "`flo bench foreach`: each of several parallel branches loops over items, and each iteration executes two \
-             actions, one after the other. One client starts a run when the one before has ended. A run can have at \
-             most 1,000 active steps. For comparison, the next row has about as many actions at a time, in small runs \
-             by as many clients. The time per step is the p50 of a run, divided by the steps of all runs at a time. \
-             The more actions there are at a time, the longer each one waits for the others. A step costs the same \
-             however many steps of its run are active if the time per step, and what a step writes, do not grow, and \
-             if a transition does not take longer than in the small runs.",
+            "`flo bench foreach`: each parallel branch of a run loops over items, and each iteration executes two \
+             actions in sequence. One client starts the next run when the previous one has ended. A run can have at \
+             most 1,000 active steps. For comparison, each row is followed by small runs, one per client, with about \
+             the same number of concurrent actions. The time per step is the p50 of a run, divided by the number of \
+             steps of all concurrent runs. The cost of a step does not depend on the number of active steps of its \
+             run if the time and the bytes written per step do not grow from row to row, and if a transition takes no \
+             longer than in the small runs. Transitions slow down as concurrent actions increase, because actions \
+             wait for each other.",
         )
         .table(&table(&measured));
     Ok(section.figure(
@@ -127,11 +131,12 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     ))
 }
 
-fn table(measured: &[Measured]) -> Table {
+fn table(measured: &[Measurement]) -> Table {
     let mut table = Table::new(&[
         "active steps of a run",
-        "runs at a time",
-        "actions at a time",
+        "concurrent runs",
+        "concurrent actions",
+        "runs",
         "p50 of a run, ms",
         "p50 per step, µs",
         "transition p50",
@@ -139,20 +144,21 @@ fn table(measured: &[Measured]) -> Table {
         "written/step of each node, leader first",
         "errors",
     ]);
-    for Measured {
+    for Measurement {
         shape,
         runs,
         report,
     } in measured
     {
         let [.., transition_p50, transition_p99] = latencies(report);
-        let steps = f64::from(shape.steps());
+        let steps = f64::from(shape.steps_count());
         let per_step = |bytes: f64| whole(bytes / steps);
         let run_micros = report.latency.p50_ms * 1_000.0;
         table.add([
-            shape.active().to_string(),
+            shape.active_steps().to_string(),
             runs.to_string(),
-            (u32::from(shape.actions()) * u32::from(*runs)).to_string(),
+            (u32::from(shape.concurrent_actions()) * u32::from(*runs)).to_string(),
+            report.completed.to_string(),
             fine(report.latency.p50_ms),
             whole(run_micros / (steps * f64::from(*runs))),
             transition_p50,
@@ -174,23 +180,27 @@ mod tests {
     #[test]
     fn each_load_is_a_row_with_the_costs_of_a_step() {
         let [hundred, _, thousand] = LARGE;
-        let measured = [(hundred, 1), (SMALL, 9), (thousand, 1)].map(|(shape, runs)| Measured {
+        let measured = [(hundred, 1), (SMALL, 9), (thousand, 1)].map(|(shape, runs)| Measurement {
             shape,
             runs,
             report: report("foreach", 10.0, 50.0),
         });
         expect![[r#"
-            | active steps of a run | runs at a time | actions at a time | p50 of a run, ms | p50 per step, µs | transition p50 | transition p99 | written/step of each node, leader first | errors |
-            |----------------------:|---------------:|------------------:|-----------------:|-----------------:|---------------:|---------------:|----------------------------------------:|-------:|
-            |                   100 |              1 |                90 |            50.00 |               93 |          12.50 |          25.00 |                                   6 / 6 |      0 |
-            |                    11 |              9 |                90 |            50.00 |               93 |          12.50 |          25.00 |                                 55 / 55 |      0 |
-            |                  1000 |              1 |               972 |            50.00 |                9 |          12.50 |          25.00 |                                   1 / 1 |      0 |"#]].assert_eq(&table(&measured).markdown().join("\n"));
+            | active steps of a run | concurrent runs | concurrent actions | runs | p50 of a run, ms | p50 per step, µs | transition p50 | transition p99 | written/step of each node, leader first | errors |
+            |----------------------:|----------------:|-------------------:|-----:|-----------------:|-----------------:|---------------:|---------------:|----------------------------------------:|-------:|
+            |                   100 |               1 |                 90 | 4000 |            50.00 |               93 |          12.50 |          25.00 |                                   6 / 6 |      0 |
+            |                    11 |               9 |                 90 | 4000 |            50.00 |               93 |          12.50 |          25.00 |                                 55 / 55 |      0 |
+            |                  1000 |               1 |                972 | 4000 |            50.00 |                9 |          12.50 |          25.00 |                                   1 / 1 |      0 |"#]].assert_eq(&table(&measured).markdown().join("\n"));
     }
 
     #[test]
     fn the_largest_run_has_the_maximum_of_active_steps() {
-        assert_eq!(LARGE.map(Shape::active), [100, 300, 1_000]);
-        assert!(LARGE.iter().all(|shape| shape.actions() <= SLOTS));
+        assert_eq!(LARGE.map(Shape::active_steps), [100, 300, 1_000]);
+        assert!(
+            LARGE
+                .iter()
+                .all(|shape| shape.concurrent_actions() <= SLOTS)
+        );
         assert_eq!(
             LARGE[2].load(1).arguments().join(" "),
             "bench foreach --items 108 --concurrency 36 --steps 2 --slots 1000 --clients 1 --branches 27 \

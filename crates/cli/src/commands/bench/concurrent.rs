@@ -44,9 +44,8 @@ pub(crate) struct Parallel {
 /// would. A run's latency is from its start to its end, as its client sees them; a transition's latency
 /// is from the end of one step's handler to the call of the next one's in the same iteration.
 ///
-/// With --branches, that many branches loop over the same items at the same time. A run can have 1,000
-/// active steps: B branches with N iterations at the same time have 1 + B × (1 + N), without branches
-/// 1 + N.
+/// With --branches, each of the parallel branches runs its own loop over the items. A run can have at
+/// most 1,000 active steps: 1 + CONCURRENCY, or 1 + BRANCHES × (1 + CONCURRENCY) with --branches.
 ///
 /// Leaves behind: the definition and the action, and the runs until their --retention has passed.
 #[derive(Debug, Args)]
@@ -97,7 +96,7 @@ struct Concurrent {
 
 impl Parallel {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let runs = Runs::new("parallel", self.branches.into());
+        let runs = Runs::new("parallel", &self.branches.to_string(), self.branches.into());
         let source = runs.source(&self.concurrent, &parallel(self.branches));
         self.concurrent.run(session, runs, &source).await
     }
@@ -105,7 +104,7 @@ impl Parallel {
 
 impl Foreach {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let runs = Runs::new("foreach", self.steps_per_run());
+        let runs = Runs::new("foreach", &self.shape(), self.steps_per_run());
         let source = runs.source(&self.concurrent, &self.step());
         self.concurrent.run(session, runs, &source).await
     }
@@ -113,6 +112,12 @@ impl Foreach {
     fn steps_per_run(&self) -> u32 {
         let loops = u32::from(self.branches.unwrap_or(1));
         loops * u32::from(self.items) * u32::from(self.steps)
+    }
+
+    /// What makes its workflow another one.
+    fn shape(&self) -> String {
+        let loops = self.branches.unwrap_or(1);
+        format!("{loops}x{}x{}", self.items, self.steps)
     }
 
     /// The lines of a step with a loop, or with a loop in each branch.
@@ -139,7 +144,8 @@ impl Foreach {
         )
     }
 
-    /// A step of an iteration. The last one counts all of them, since each would overwrite the count of the one before.
+    /// A step of an iteration. Only the last one writes `done`, with the number of steps: a write by each step would
+    /// overwrite the previous one.
     fn step_of_item(&self, branch: u16, step: u16) -> String {
         let at = match step {
             1 => String::new(),
@@ -186,15 +192,15 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(workload: &'static str, steps: u32) -> Self {
+    fn new(workload: &'static str, shape: &str, steps: u32) -> Self {
         Self {
             workload,
-            workflow: format!("flo-bench-{workload}-{steps}"),
+            workflow: format!("flo-bench-{workload}-{shape}"),
             steps,
         }
     }
 
-    /// A workflow that counts how often its only step, with what is in it, has executed the action.
+    /// The definition of a workflow with one top-level step. Its output adds the number of executed actions to the input.
     fn source(&self, concurrent: &Concurrent, step: &str) -> String {
         let (name, retention_ms) = (&self.workflow, concurrent.keeping.retention_ms());
         format!(
@@ -250,9 +256,9 @@ mod tests {
     }
 
     /// The codes of what is wrong with a workflow.
-    fn findings(workload: &'static str, steps: u32, step: &str) -> Vec<String> {
+    fn findings(workload: &'static str, step: &str) -> Vec<String> {
         let Foreach { concurrent, .. } = foreach("bench");
-        let source = Runs::new(workload, steps).source(&concurrent, step);
+        let source = Runs::new(workload, "sample", 1).source(&concurrent, step);
         let findings = flotilla_dsl::parse(&source).findings;
         let codes = findings.iter().map(|finding| finding.code.to_string());
         codes.collect()
@@ -261,7 +267,7 @@ mod tests {
     #[test]
     fn the_workflows_are_valid() {
         for branches in [1, 64] {
-            let found = findings("parallel", branches.into(), &parallel(branches));
+            let found = findings("parallel", &parallel(branches));
             assert_eq!(found, [""; 0], "{branches}");
         }
         for line in [
@@ -270,17 +276,17 @@ mod tests {
             "bench --items 180 --concurrency 36 --branches 27 --steps 2",
         ] {
             let foreach = foreach(line);
-            let found = findings("foreach", foreach.steps_per_run(), &foreach.step());
+            let found = findings("foreach", &foreach.step());
             assert_eq!(found, [""; 0], "{line}");
         }
     }
 
     #[test]
-    fn branches_with_loops_have_as_many_active_steps_as_the_help_says() {
-        // 1 + 27 × (1 + 36) is the maximum.
+    fn one_more_iteration_per_loop_exceeds_the_maximum_of_active_steps() {
+        // 1 + 27 × (1 + 36) = 1,000 is the maximum; a concurrency of 37 exceeds it.
         let foreach = foreach("bench --branches 27 --concurrency 37 --steps 2 --items 180");
         assert_eq!(foreach.steps_per_run(), 9_720);
-        let found = findings("foreach", foreach.steps_per_run(), &foreach.step());
+        let found = findings("foreach", &foreach.step());
         assert_eq!(found, ["E520"]);
     }
 }
