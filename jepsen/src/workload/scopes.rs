@@ -503,8 +503,16 @@ mod tests {
         let loser_ends = "scope_ended race/left - cancelled\n";
         let order = "the next compensation due";
         // In the wrong order, while the run continues and at its end.
-        is_found(&[two, one], &[one, two], "due is that of Some(\"left-two\")");
-        is_found(&[kept, won], &[won, kept], "due is that of Some(\"kept-one\")");
+        is_found(
+            &[two, one],
+            &[one, two],
+            "due is that of Some(\"left-two\")",
+        );
+        is_found(
+            &[kept, won],
+            &[won, kept],
+            "due is that of Some(\"kept-one\")",
+        );
         // After the step that drops it has ended, or not at all.
         is_found(&[one, race_ends], &[race_ends, one], "is not undone");
         is_found(&[one], &[], "(\"race/left\", \"left-one\")) is not undone");
