@@ -263,6 +263,8 @@ mod tests {
         step_started race/left left-one -
         scope_started race/right - -
         step_started race/right right-one -
+        scope_started race/late - -
+        step_started race/late late-one -
         action_completed race/left left-one success
         step_completed race/left left-one success
         step_started race/left left-two -
@@ -273,6 +275,9 @@ mod tests {
         step_completed race/right right-two success
         scope_ended race/right - success
         branch_joined - race success
+        step_cancelled race/late late-one -
+        action_completed race/late late-one success
+        scope_ended race/late - cancelled
         action_completed race/left left-two success
         step_cancelled race/left left-two -
         action_completed race/left left-two success
