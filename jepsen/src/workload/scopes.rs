@@ -19,7 +19,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ impl Workload for Scopes {
             .iter()
             .map(|run| (run.key.clone(), run.run_id.clone()));
         let mut violations = exactly_once(&starts, &found.collect::<Vec<_>>());
-        let executions = executions(history, self.name());
+        let executions = workers::executions(history, self.name(), "name");
         for run in &ended {
             violations.extend(numbered(&format!("the history of {}", run.key), &run.seqs));
             let is_status_allowed = cancels.allow(&run.key, &run.status);
@@ -163,7 +163,7 @@ impl Ended {
     fn check(
         &self,
         is_status_allowed: bool,
-        executions: &BTreeSet<(String, String)>,
+        executions: &BTreeMap<(String, String), u64>,
     ) -> Result<(), String> {
         let expected = match self.key.starts_with("failing-") {
             true => "RUN_STATUS_FAILED",
@@ -176,7 +176,7 @@ impl Ended {
         let replay = Replay::of(&self.facts)?;
         replay.check_end(&self.status)?;
         for name in replay.executed() {
-            if !executions.contains(&(self.key.clone(), name.clone())) {
+            if !executions.contains_key(&(self.key.clone(), name.clone())) {
                 return Err(format!("{name} succeeded, but no worker executed it"));
             }
         }
@@ -212,15 +212,6 @@ fn definition() -> String {
     DEFINITION.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What workers have executed, as pairs of a key and a name.
-fn executions(history: &History, workload: &str) -> BTreeSet<(String, String)> {
-    let executed = history.of(workload).filter(|one| one.name == "execute");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    executed
-        .map(|one| (text(&one.input["key"]), text(&one.input["name"])))
-        .collect()
-}
-
 async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
     let run = run(&session.client, run_id).await?;
     let events = events(&session.client, run_id).await?;
@@ -252,7 +243,6 @@ mod tests {
     use super::*;
     use crate::history::{Operation, Outcome};
     use serde_json::json;
-    use std::collections::BTreeMap;
 
     /// A run that fails at its end: kind, scope, step and outcome, with `-` for what is empty.
     const FAILED: &str = "step_started - first -

@@ -4,7 +4,6 @@
 //! a trigger starts another run for it: exactly one.
 
 use super::calls::{attempts, await_end, define, events, found_in, run, runs, runs_by_key, start};
-use super::session::Invocation;
 use super::workers::{self, Handled, Tried};
 use super::{Session, Workload};
 use crate::checker::{Violation, exactly_once, numbered};
@@ -174,7 +173,7 @@ impl Workload for Steps {
             .map(|run| (run.key.clone(), run.run_id.clone()))
             .collect();
         let mut violations = exactly_once(&attempts, &found);
-        let executions = executions(history);
+        let executions = workers::executions(history, self.name(), "step");
         for run in &ended {
             violations.extend(run.check(&executions));
         }
@@ -232,21 +231,6 @@ async fn await_following(session: &Session, count: usize) -> Result<(), ClientEr
     Ok(())
 }
 
-/// How often a worker has executed each step of each key successfully.
-fn executions(history: &History) -> BTreeMap<(String, String), u64> {
-    let mut counts = BTreeMap::new();
-    for operation in history.of("steps").filter(|one| one.name == "execute") {
-        let text = |name: &str| {
-            operation.input[name]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
-        };
-        *counts.entry((text("key"), text("step"))).or_default() += 1;
-    }
-    counts
-}
-
 /// Fails at first, so that retries happen, then counts.
 async fn count(
     session: Session,
@@ -267,12 +251,7 @@ async fn count(
         return Err(HandlerError::retry("the first attempt fails"));
     }
     let input = json!({"key": key, "step": step, "task": context.task_id(), "worker": worker});
-    let invocation = Invocation {
-        name: "execute",
-        input,
-        invoked_us,
-    };
-    session.note(invocation, Value::Null);
+    workers::note_execution(&session, input, invoked_us);
     Ok(ActionResult::success(json!({"key": key})))
 }
 

@@ -2,12 +2,13 @@
 
 use super::Session;
 use super::session::Invocation;
+use crate::history::{History, Moment};
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -103,11 +104,35 @@ pub(super) async fn fail_first(
         return Err(HandlerError::retry("the first attempt fails"));
     }
     let input = json!({"key": key, "name": name, "task": context.task_id(), "worker": worker});
+    note_execution(&session, input, invoked_us);
+    Ok(ActionResult::success(json!(name)))
+}
+
+/// Records as `execute` that a worker has executed an action, which began at this time.
+pub(super) fn note_execution(session: &Session, input: Value, invoked_us: Moment) {
     let invocation = Invocation {
         name: "execute",
         input,
         invoked_us,
     };
     session.note(invocation, Value::Null);
-    Ok(ActionResult::success(json!(name)))
+}
+
+/// How often workers have executed what, as [`note_execution`] has recorded: by the key, and by another field of the input.
+pub(super) fn executions(
+    history: &History,
+    workload: &str,
+    field: &str,
+) -> BTreeMap<(String, String), u64> {
+    let mut counts = BTreeMap::new();
+    for operation in history.of(workload).filter(|one| one.name == "execute") {
+        let text = |name: &str| {
+            operation.input[name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        *counts.entry((text("key"), text(field))).or_default() += 1;
+    }
+    counts
 }
