@@ -124,31 +124,33 @@ fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use UndoEvent::{
-        BlockRetried as Retried, HandlerStepEnded as Handled, Succeeded as Done,
-        UndoEnded as Ended, UndoStarted as Undone,
-    };
+    use UndoEvent::{BlockRetried, HandlerStepEnded, Succeeded, UndoEnded, UndoStarted};
 
     #[test]
     fn the_order_of_undoing_is_checked() {
         let failed = |undone: &[UndoEvent<'_>]| {
-            let done = [Done("flight"), Done("car")];
+            let done = [Succeeded("flight"), Succeeded("car")];
             judge(
-                &[&done, undone, &[Handled("page")]].concat(),
+                &[&done, undone, &[HandlerStepEnded("page")]].concat(),
                 TerminalStatus::Failed,
             )
         };
         // The task of a compensation is about its step, too; one that fails has ended as well.
-        let car = [Undone("car"), Done("car"), Ended];
-        let flight = [Undone("flight"), Ended];
+        let car = [UndoStarted("car"), Succeeded("car"), UndoEnded];
+        let flight = [UndoStarted("flight"), UndoEnded];
         assert_eq!(failed(&[&car[..], &flight].concat()), Ok(()));
         for undone in [
             &[][..],
             &car,
             &[&flight[..], &car].concat(),
             &[&car[..], &flight, &car].concat(),
-            &[Undone("car"), Undone("flight"), Ended, Ended],
-            &[&car[..], &[Undone("flight")]].concat(),
+            &[
+                UndoStarted("car"),
+                UndoStarted("flight"),
+                UndoEnded,
+                UndoEnded,
+            ],
+            &[&car[..], &[UndoStarted("flight")]].concat(),
         ] {
             assert!(failed(undone).is_err(), "{undone:?}");
         }
@@ -157,23 +159,23 @@ mod tests {
     #[test]
     fn a_block_is_undone_before_its_next_attempt() {
         let completed = |events: &[UndoEvent<'_>]| judge(events, TerminalStatus::Completed);
-        let done = [Done("flight"), Done("apply")];
-        let undone = [Undone("apply"), Done("apply"), Ended];
+        let done = [Succeeded("flight"), Succeeded("apply")];
+        let undone = [UndoStarted("apply"), Succeeded("apply"), UndoEnded];
         assert_eq!(
-            completed(&[&done[..], &undone, &[Retried]].concat()),
+            completed(&[&done[..], &undone, &[BlockRetried]].concat()),
             Ok(())
         );
         for undone in [&[][..], &undone[..1]] {
-            assert!(completed(&[&done[..], undone, &[Retried]].concat()).is_err());
+            assert!(completed(&[&done[..], undone, &[BlockRetried]].concat()).is_err());
         }
     }
 
     #[test]
     fn a_loser_is_undone_before_the_run_continues() {
         let completed = |events: &[UndoEvent<'_>]| judge(events, TerminalStatus::Completed);
-        let both = [Done("near"), Done("far")];
-        let undone = [Undone("far"), Ended];
-        let next = [Done("apply")];
+        let both = [Succeeded("near"), Succeeded("far")];
+        let undone = [UndoStarted("far"), UndoEnded];
+        let next = [Succeeded("apply")];
         assert_eq!(completed(&[&both[..], &undone, &next].concat()), Ok(()));
         assert_eq!(completed(&[&both[..1], &next].concat()), Ok(()));
         assert!(completed(&[&both[..], &next].concat()).is_err());
@@ -185,12 +187,19 @@ mod tests {
             (TerminalStatus::Failed, "page"),
             (TerminalStatus::Cancelled, "tidy"),
         ] {
-            assert_eq!(judge(&[Handled(handler)], status), Ok(()));
-            for handled in [&[][..], &[Handled(handler); 2], &[Handled("other")]] {
+            assert_eq!(judge(&[HandlerStepEnded(handler)], status), Ok(()));
+            for handled in [
+                &[][..],
+                &[HandlerStepEnded(handler); 2],
+                &[HandlerStepEnded("other")],
+            ] {
                 assert!(judge(handled, status).is_err(), "{handled:?}");
             }
         }
-        assert!(judge(&[Handled("page")], TerminalStatus::Completed).is_err());
-        assert_eq!(judge(&[Done("flight")], TerminalStatus::Completed), Ok(()));
+        assert!(judge(&[HandlerStepEnded("page")], TerminalStatus::Completed).is_err());
+        assert_eq!(
+            judge(&[Succeeded("flight")], TerminalStatus::Completed),
+            Ok(())
+        );
     }
 }
