@@ -124,11 +124,11 @@ struct Written {
     turn: u64,
 }
 
-/// A row that is being sorted. The front of its key decides nearly always, so that two rows are compared without a look
-/// at either.
+/// A row of a table that is being sorted. The front of its key decides nearly always, so that two rows are compared
+/// without a look at either.
 struct Placed {
-    /// The key's head and the same number of bytes after it.
-    front: (u128, u128),
+    /// The first bytes of the key after the table's number.
+    front: u128,
     place: usize,
 }
 
@@ -258,8 +258,7 @@ impl Overlay {
     }
 
     fn placed(&self, place: usize) -> Placed {
-        let key = self.key(place);
-        let front = (key.head(), key.after_head());
+        let front = self.key(place).in_table();
         Placed { front, place }
     }
 

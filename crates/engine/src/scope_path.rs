@@ -91,7 +91,7 @@ pub(crate) fn parse(
         });
         block = branch.block;
     }
-    Some(ScopePath(path))
+    Some(ScopePath(path.into()))
 }
 
 /// A number as the path has it: without a sign and leading zeros.

@@ -216,6 +216,12 @@ impl Definition {
         }
     }
 
+    /// Whether what such a call of the step at `index` has done can be undone (W82).
+    #[must_use]
+    pub fn is_undoable(&self, index: StepIndex, call: CallRole) -> bool {
+        self.step(index).compensation(call).is_some()
+    }
+
     /// How long the parts of a call of the step at `index` may take; no limits for a step without calls (W70).
     #[must_use]
     pub fn timeouts(&self, index: StepIndex, call: CallRole) -> Timeouts {

@@ -3,11 +3,10 @@
 use super::cache;
 use super::execution::Execution;
 use crate::json::Json;
+use crate::mostly_default::MostlyDefault;
 use crate::run::{WorkQueue, error_in, outcome_name as name};
 use crate::store::StoreError;
-use crate::tables::{
-    ActivationState, Awaited, FailureCause, PlanEvent, PlanFailure, TargetResult, Work,
-};
+use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, TargetResult, Work};
 use crate::turn::{Turn, TurnResult};
 
 /// The outcome of a fallback, where the step has a transition for it (W36).
@@ -81,7 +80,7 @@ pub(super) fn exhaust(
             output: failure.output,
             reason: None,
             is_retryable: failure.is_retryable,
-            cause: FailureCause::default(),
+            cause: MostlyDefault::default(),
             not_before_ms: failure.not_before_ms,
             state_patch: None,
         },
@@ -132,7 +131,7 @@ fn stored(
         output: Some(execution.run.store_payload(turn, output)),
         reason: None,
         is_retryable: true,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     }

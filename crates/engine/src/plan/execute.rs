@@ -103,7 +103,7 @@ fn wait_for(
     task: LoadedTask,
 ) -> TurnResult<()> {
     state.wait = PlanWait::Action(task.number);
-    execution.active.is_call_open = true;
+    execution.open_call();
     let run = execution.put(ActivationState::Plan(Box::new(state)));
     task::make_ready(turn, Some(run), task)
 }

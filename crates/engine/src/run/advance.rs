@@ -64,28 +64,53 @@ fn run_all(
         if turn.is_quarantined(number) {
             continue;
         }
-        turn.attribute_to(Subject::RunNumber(number));
         let Some(mut run) = turn.load_run_if_kept(number)? else {
             continue;
         };
-        // Work on a run is done in order, but what ends the run ends what is deferred, too.
-        let is_ordered = !matches!(
-            work,
-            Work::Cancel { .. } | Work::Force { .. } | Work::TimeOut
-        );
         let is_resumed = continued == Some(number);
-        let is_behind = run.record.continuation.is_some() && !is_resumed && is_ordered;
-        if is_behind || turn.is_spent() {
-            match is_resumed {
-                true => continuation::defer_again(turn, &mut run, work),
-                false => continuation::defer(turn, &mut run, work),
-            }
-        } else {
-            carry_out(turn, &mut queue, &mut run, work)?;
+        let mut next = Some(work);
+        // Most work leads to more work on the same run: it stays loaded.
+        while let Some(work) = next {
+            turn.attribute_to(Subject::RunNumber(number));
+            do_or_defer(turn, &mut queue, &mut run, NextWork { work, is_resumed })?;
+            turn.count_events(&mut run);
+            let following = queue.works.pop_front_if(|(of, _)| *of == number);
+            next = following.map(|(_, work)| work);
         }
         turn.put_back_run(run);
     }
     Ok(())
+}
+
+/// The next piece of work on a run.
+struct NextWork {
+    work: Work,
+    /// Whether the turn resumes the run's deferred work.
+    is_resumed: bool,
+}
+
+/// Does a piece of work, or defers it if the turn has used up its budget.
+fn do_or_defer(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    next: NextWork,
+) -> TurnResult<()> {
+    let NextWork { work, is_resumed } = next;
+    // Work on a run is done in order, but what ends the run ends what is deferred, too.
+    let is_ordered = !matches!(
+        work,
+        Work::Cancel { .. } | Work::Force { .. } | Work::TimeOut
+    );
+    let is_behind = run.record.continuation.is_some() && !is_resumed && is_ordered;
+    if is_behind || turn.is_spent() {
+        match is_resumed {
+            true => continuation::defer_again(turn, run, work),
+            false => continuation::defer(turn, run, work),
+        }
+        return Ok(());
+    }
+    carry_out(turn, queue, run, work)
 }
 
 fn carry_out(

@@ -9,6 +9,7 @@ use crate::ids::{OutcomeName, ScopeNumber, StepName};
 use crate::json::{Json, quote};
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::message::cut;
+use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
@@ -308,7 +309,7 @@ fn joined(
         output: Some(run.store_payload(turn, Json::from_checked(output))),
         reason,
         is_retryable,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     })
@@ -401,7 +402,7 @@ fn timed_out(
         from: Awaited::Branches,
         output: Some(run.store_payload(turn, output)),
         reason: Some(message),
-        cause: FailureCause::of_timeout(timeout),
+        cause: FailureCause::of_timeout(timeout).into(),
         ..TargetResult::of_engine(name::of(name::TIMEOUT))
     })
 }
@@ -425,7 +426,7 @@ fn of_block(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, results: &Results<'_>)
         output,
         reason: result.reason.clone(),
         is_retryable: result.is_retryable,
-        cause,
+        cause: cause.into(),
         not_before_ms: None,
         state_patch: None,
     }

@@ -7,12 +7,13 @@ use crate::definition::{RunTarget, StepIndex};
 use crate::ids::{ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
+use crate::mostly_default::MostlyDefault;
 use crate::rejection::Rejection;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, FailureCause, ParentLink,
-    RunRecord, TargetResult, TriggeredBy, Work,
+    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, ParentLink, RunRecord,
+    TargetResult, TriggeredBy, Work,
 };
 use crate::turn::{Abort, ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::workflow::{ResolvedDefinition, newest};
@@ -117,7 +118,8 @@ pub(super) fn start(
         Err(Abort::Store(error)) => return Err(Abort::Store(error)),
     };
     active.state = ActivationState::Child(child.number);
-    active.is_call_open = true;
+    let definition = &run.definition.definition;
+    active.is_call_open = definition.is_undoable(active.step, active.call);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     // The child waits for its concurrency keys or its locks: that counts as time in the queue.
     if child.first_work != Some(FIRST_WORK) {
@@ -268,7 +270,7 @@ pub(super) fn refuse(
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     };

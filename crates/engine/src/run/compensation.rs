@@ -16,7 +16,7 @@ use crate::tables::{
     EventKind, IterationResults, JoinDecision, PayloadRef, Phase, ScopePath, TargetResult,
     UndoOwner, Work,
 };
-use crate::turn::{LoadedRun, NewVisit, Turn, TurnResult};
+use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static 
 pub(super) fn enter(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    active: &mut Activation,
+    active: &mut Draft<Activation>,
     target_result: &TargetResult,
 ) -> TurnResult<()> {
     let made = match is_failure(&target_result.outcome) {
@@ -51,15 +51,22 @@ pub(super) fn enter(
         false => Made::Success(target_result.output),
     };
     enter_made(turn, run, active, made)?;
-    active.is_call_open = false;
+    close_call(active);
     Ok(())
+}
+
+/// Notes the end of the attempt. A call that cannot be undone is never open, so that its activation stays as it is.
+fn close_call(active: &mut Draft<Activation>) {
+    if active.is_call_open {
+        active.is_call_open = false;
+    }
 }
 
 /// Enters an attempt that has ended although it was cancelled or took too long: a success counts all the same (W54).
 pub(super) fn enter_late(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    active: &mut Activation,
+    active: &mut Draft<Activation>,
     target_result: &TargetResult,
 ) -> TurnResult<()> {
     let definition = run.definition.clone();
@@ -72,7 +79,7 @@ pub(super) fn enter_late(
         false => Made::Success(target_result.output),
     };
     enter_made(turn, run, active, made)?;
-    active.is_call_open = false;
+    close_call(active);
     Ok(())
 }
 

@@ -268,7 +268,8 @@ fn continue_child(
     run.note(&active, EventKind::StepStarted);
     active.input = stopped.input;
     active.state = ActivationState::Child(first);
-    active.is_call_open = true;
+    let definition = &run.definition.definition;
+    active.is_call_open = definition.is_undoable(active.step, active.call);
     timeout_timers::start_total(turn, run, &mut active);
     timeout_timers::start_attempt(turn, run, &mut active);
     if is_queued {

@@ -93,7 +93,7 @@ pub(crate) fn create(turn: &mut Turn<'_, '_>, mut new_run: NewRun) -> TurnResult
     let record = record_of(turn, number, &new_run, chain);
     let parent = new_run.parent.as_ref();
     let mut run = LoadedRun::new(number, record, definition);
-    run.parent_id = parent.map(|parent| parent.id.clone());
+    run.parent_id = parent.map(|parent| Box::new(parent.id.clone()));
     run.note_run(EventKind::WorkflowStarted {
         input,
         parent: parent.map(|parent| parent.id.clone()),

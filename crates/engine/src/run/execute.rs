@@ -6,10 +6,11 @@ use super::{branches, compensation, timeout_timers};
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
+use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::tables::{
     ActionRecord, ActionRunsByRun, Actions, Activation, ActivationState, Awaited, EventKind,
-    FailureCause, TargetResult, Work,
+    TargetResult, Work,
 };
 use crate::task::{self, LoadedTask};
 use crate::turn::{Draft, LoadedRun, Turn, TurnResult};
@@ -80,7 +81,8 @@ fn execute_action(
     match create_action_run(turn, run, &active, name)? {
         Ok(task) => {
             active.state = ActivationState::Action(task.number);
-            active.is_call_open = true;
+            let definition = &run.definition.definition;
+            active.is_call_open = definition.is_undoable(active.step, active.call);
             run.put_back(active);
             task::make_ready(turn, Some(run), task)?;
             Ok(None)
@@ -153,7 +155,7 @@ fn refuse(
         output: Some(run.store_payload(turn, output)),
         reason: Some(refusal.message),
         is_retryable: false,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     }

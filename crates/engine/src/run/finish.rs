@@ -13,6 +13,7 @@ use crate::definition::{
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::json::Json;
 use crate::message::cut;
+use crate::mostly_default::MostlyDefault;
 use crate::run::work_queue::WorkQueue;
 use crate::schedule;
 use crate::store::StoreError;
@@ -560,10 +561,10 @@ pub(super) fn note_child_end(
         output,
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
-        cause: FailureCause {
+        cause: MostlyDefault::from(FailureCause {
             code: (!is_completed && !has_error).then(|| child.status.name().to_owned()),
             timeout: None,
-        },
+        }),
         not_before_ms: None,
         state_patch: None,
     };

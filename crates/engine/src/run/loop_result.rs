@@ -209,7 +209,7 @@ fn timed_out(
     close(&mut text, outputs);
     TargetResult {
         outcome: name::of(name::TIMEOUT),
-        cause: FailureCause::of_timeout(timeout),
+        cause: FailureCause::of_timeout(timeout).into(),
         ..failed_with(turn, run, (text, message))
     }
 }

@@ -125,7 +125,7 @@ impl ResultMapper<'_> {
         };
         Some(ScopeId {
             number,
-            path: ScopePath(path),
+            path: ScopePath(path.into()),
         })
     }
 }

@@ -9,10 +9,11 @@ use super::{
     schema_check, start_timer, timeout_timers,
 };
 use crate::ids::RunNumber;
+use crate::mostly_default::MostlyDefault;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Activations, Awaited, EventKind, FailureCause, OpenApproval,
-    PlanWait, RunRecord, SignalWait, TargetResult, Work,
+    Activation, ActivationState, Activations, Awaited, EventKind, OpenApproval, PlanWait,
+    RunRecord, SignalWait, TargetResult, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 use crate::{schedule, task, timer};
@@ -232,7 +233,7 @@ fn release_child(
             output: None,
             reason: Some("the child run was deleted while this run was quarantined".to_owned()),
             is_retryable: false,
-            cause: FailureCause::default(),
+            cause: MostlyDefault::default(),
             not_before_ms: None,
             state_patch: None,
         };

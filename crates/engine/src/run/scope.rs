@@ -28,8 +28,7 @@ pub(super) struct NewScope {
 
 /// Opens a scope below an active step; returns the work that enters its first step.
 pub(super) fn open(run: &mut LoadedRun, opener: &Activation, new: NewScope) -> Work {
-    let mut path = run.scope_id(opener.scope).path;
-    path.0.push(ScopeStep {
+    let path = run.scope_id(opener.scope).path.with(ScopeStep {
         step: opener.step,
         visit: opener.visit,
         position: new.position,

@@ -116,7 +116,7 @@ fn timed_out(
         output: Some(run.store_payload(turn, Json::error(timeout.code(), &message))),
         reason: Some(message),
         is_retryable: true,
-        cause: FailureCause::of_timeout(timeout),
+        cause: FailureCause::of_timeout(timeout).into(),
         ..TargetResult::of_engine(name::of(name::TIMEOUT))
     }
 }

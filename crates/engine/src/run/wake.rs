@@ -7,9 +7,10 @@ use super::outcome::name;
 use super::{approval, start_timer, timer_step};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
+use crate::mostly_default::MostlyDefault;
 use crate::tables::{
-    Activation, ActivationState, Awaited, EventKind, FailureCause, OverdueStep, PlanWait,
-    StepTimeout, TargetResult, TimerKey, TimerKind, Work,
+    Activation, ActivationState, Awaited, EventKind, OverdueStep, PlanWait, StepTimeout,
+    TargetResult, TimerKey, TimerKind, Work,
 };
 use crate::turn::{ActivationRef, Draft, LoadedRun, Turn, TurnResult};
 
@@ -180,7 +181,7 @@ fn expired(
         output,
         reason: Some(reason),
         is_retryable: false,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     })

@@ -8,18 +8,18 @@ use crate::turn::{LoadedRun, Turn, TurnResult};
 /// Writes the turn's runs: history, records and index rows.
 pub(crate) fn write_all(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
     let mut runs = turn.take_runs();
-    for run in &mut runs {
+    for run in runs.iter_mut() {
         turn.with_subject(subject_of(run), |turn| {
             let events = run.end_changes();
             history::write(turn, run, events)
         })?;
     }
-    for run in &runs {
+    for run in runs.iter_mut() {
         turn.with_subject(subject_of(run), |turn| {
             index::update(turn, run.number, run.before(), &run.record)
         })?;
     }
-    for run in runs {
+    for run in runs.into_runs() {
         turn.with_subject(subject_of(&run), |turn| run.write(turn));
     }
     Ok(())

@@ -43,7 +43,7 @@ pub struct Activation {
     pub timeouts: MostlyDefault<ActivationTimeouts>,
     /// How many compensations the run had entered before this visit (W82a).
     pub compensations_before: u64,
-    /// Whether its call was made, and the end of the attempt has not been noted yet (W82).
+    /// Whether its call was made, can be undone, and the end of the attempt has not been noted yet (W82).
     pub is_call_open: bool,
     /// For what it undoes something, if it makes a compensation.
     pub undoes_for: Option<UndoOwner>,

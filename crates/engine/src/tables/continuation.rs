@@ -5,6 +5,7 @@ use super::{
 };
 use crate::definition::{BuiltInTerminal, StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber, ScopeNumber};
+use crate::mostly_default::{ConstDefault, MostlyDefault};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -377,6 +378,13 @@ pub struct FailureCause {
     pub timeout: Option<StepTimeout>,
 }
 
+impl ConstDefault for FailureCause {
+    const DEFAULT: &'static Self = &Self {
+        code: None,
+        timeout: None,
+    };
+}
+
 impl FailureCause {
     pub(crate) fn of_timeout(timeout: StepTimeout) -> Self {
         Self {
@@ -400,7 +408,7 @@ pub struct TargetResult {
     /// False for a failure that must skip the step's retries (A5, W12).
     pub is_retryable: bool,
     /// More about a failure.
-    pub cause: FailureCause,
+    pub cause: MostlyDefault<FailureCause>,
     /// The earliest time of what follows, in milliseconds, if the target gave one (W74).
     pub not_before_ms: Option<u64>,
     /// The patch of the state, stored with the run, if the worker gave one (W66).
@@ -422,7 +430,7 @@ impl TargetResult {
             output: None,
             reason: None,
             is_retryable: false,
-            cause: FailureCause::default(),
+            cause: MostlyDefault::default(),
             not_before_ms: None,
             state_patch: None,
         }

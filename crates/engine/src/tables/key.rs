@@ -36,14 +36,11 @@ impl RowKey {
         &self.bytes
     }
 
-    /// The first bytes, in their order.
-    pub(crate) fn head(&self) -> u128 {
-        self.head
-    }
-
-    /// The bytes after the head, in their order; cut to the head's length.
-    pub(crate) fn after_head(&self) -> u128 {
-        leading(self.bytes.get(size_of::<u128>()..).unwrap_or_default())
+    /// The first bytes after the table's number, padded with zeros, in the order of the bytes: the whole key of a table
+    /// whose keys are two 64-bit numbers.
+    pub(crate) fn in_table(&self) -> u128 {
+        let last = self.bytes.get(size_of::<u128>()).copied();
+        self.head << u8::BITS | u128::from(last.unwrap_or_default())
     }
 
     /// The number of the key's table.

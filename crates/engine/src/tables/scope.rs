@@ -88,9 +88,15 @@ pub struct ScopeId {
 
 /// The steps down from the run to a scope; empty for the run itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ScopePath(pub Vec<ScopeStep>);
+pub struct ScopePath(pub Box<[ScopeStep]>);
 
 impl ScopePath {
+    /// The path of a scope below this one.
+    #[must_use]
+    pub fn with(&self, down: ScopeStep) -> Self {
+        Self(self.0.iter().copied().chain([down]).collect())
+    }
+
     /// Whether the scope is an iteration or below one (W57).
     #[must_use]
     pub fn is_of_iteration(&self, definition: &Definition) -> bool {

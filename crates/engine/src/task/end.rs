@@ -5,6 +5,7 @@ use super::loaded::{LoadedTask, expire_later};
 use crate::dead_letter;
 use crate::ids::{OutcomeName, RunId, StepName};
 use crate::json::Json;
+use crate::mostly_default::MostlyDefault;
 use crate::run::{self, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{
@@ -180,10 +181,10 @@ fn conclude(
         output: task.record.output,
         reason: error.as_ref().map(|error| error.describe(&outcome)),
         is_retryable: ending.is_retryable,
-        cause: FailureCause {
+        cause: MostlyDefault::from(FailureCause {
             code: None,
             timeout: ending.timeout,
-        },
+        }),
         not_before_ms: ending.not_before_ms,
         state_patch: patch,
     };

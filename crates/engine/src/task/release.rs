@@ -8,10 +8,11 @@ use super::ready::make_ready;
 use super::{queue, wait};
 use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
+use crate::mostly_default::MostlyDefault;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, FailureCause,
-    TargetResult, TimerKind, Timers,
+    ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, TargetResult,
+    TimerKind, Timers,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{retention, timer, worker};
@@ -43,7 +44,7 @@ pub(crate) fn release_from_quarantine(
         reason: error.map(|error| error.describe(outcome)),
         // While reports were rejected, only its timer could end it.
         is_retryable: true,
-        cause: FailureCause::default(),
+        cause: MostlyDefault::default(),
         not_before_ms: None,
         state_patch: None,
     }))

@@ -1,7 +1,8 @@
 //! The events that a turn adds to the history of a run.
 
-use super::{LoadedRun, Turn};
+use super::{LoadedRun, Turn, TurnResult};
 use crate::definition::StepIndex;
+use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{Activation, Event, EventKind, ScopeId, StepResult};
 
@@ -85,5 +86,20 @@ impl LoadedRun {
     /// The number of the next event that is added to the run's history.
     pub(crate) fn next_event(&self) -> u64 {
         self.record.history.events_count + self.events.len() as u64 + 1
+    }
+}
+
+impl Turn<'_, '_> {
+    /// Adds an event about the run to its history.
+    pub(crate) fn note_run(&mut self, number: RunNumber, kind: EventKind) -> TurnResult<()> {
+        let mut run = self.load_run(number)?;
+        run.note_run(kind);
+        self.put_back_run(run);
+        Ok(())
+    }
+
+    /// Counts the events that were added to a run against the budget of the turn.
+    pub(crate) fn count_events(&mut self, run: &mut LoadedRun) {
+        self.runs.noted_bytes += std::mem::take(&mut run.noted_bytes);
     }
 }

@@ -9,8 +9,8 @@ use crate::mostly_default::MostlyDefault;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, Activations, DefinitionNumber, DefinitionRecord, Definitions,
-    Event, EventKind, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, RunRecord, RunStatus, Runs,
-    ScopeId, ScopeProgress, ScopeRecord, StoredPayload, join_parts,
+    Event, PayloadOwner, PayloadRef, Payloads, PayloadsHeld, RunRecord, RunStatus, Runs, ScopeId,
+    ScopeProgress, ScopeRecord, StoredPayload, join_parts,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -26,7 +26,7 @@ pub(crate) struct LoadedRun {
     /// The revision that it is pinned to.
     pub(crate) definition: Arc<DefinitionRecord>,
     /// The id of the parent of a run created in this turn: its parent may be taken out, so that it cannot be read.
-    pub(crate) parent_id: Option<RunId>,
+    pub(crate) parent_id: Option<Box<RunId>>,
     /// The record before the turn; `None` for a run created in this turn.
     before: Option<Arc<RunRecord>>,
     /// The activations that were looked up, by number.
@@ -118,10 +118,14 @@ impl TurnRuns {
         self.runs.is_empty() && self.taken_count == 0
     }
 
-    /// All runs of the turn, at its end.
-    fn into_runs(self) -> impl Iterator<Item = LoadedRun> {
-        assert_eq!(self.taken_count, 0, "a run that is taken is returned");
+    /// All runs.
+    pub(crate) fn into_runs(self) -> impl Iterator<Item = LoadedRun> {
         self.runs.into_iter().filter_map(|(_, run)| run)
+    }
+
+    /// All runs, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LoadedRun> {
+        self.runs.iter_mut().filter_map(|(_, run)| run.as_mut())
     }
 }
 
@@ -526,8 +530,10 @@ impl Turn<'_, '_> {
     }
 
     /// Takes all runs of the turn, at its end.
-    pub(crate) fn take_runs(&mut self) -> Vec<LoadedRun> {
-        std::mem::take(&mut self.runs).into_runs().collect()
+    pub(crate) fn take_runs(&mut self) -> TurnRuns {
+        let runs = std::mem::take(&mut self.runs);
+        assert_eq!(runs.taken_count, 0, "a run that is taken is returned");
+        runs
     }
 
     /// Adds a run that the turn creates.
@@ -537,18 +543,9 @@ impl Turn<'_, '_> {
 
     /// Returns a run to the turn.
     pub(crate) fn put_back_run(&mut self, mut run: LoadedRun) {
-        let runs = &mut self.runs;
-        runs.taken_count -= 1;
-        runs.noted_bytes += std::mem::take(&mut run.noted_bytes);
-        runs.put(run);
-    }
-
-    /// Adds an event about the run to its history.
-    pub(crate) fn note_run(&mut self, number: RunNumber, kind: EventKind) -> TurnResult<()> {
-        let mut run = self.load_run(number)?;
-        run.note_run(kind);
-        self.put_back_run(run);
-        Ok(())
+        self.count_events(&mut run);
+        self.runs.taken_count -= 1;
+        self.runs.put(run);
     }
 
     /// The current record of a run within the turn.

@@ -206,8 +206,7 @@ impl OpenScopes<'_> {
         position: u32,
         branch: &BranchResult,
     ) -> ScopeView {
-        let mut path = around.clone();
-        path.0.push(ScopeStep {
+        let path = around.with(ScopeStep {
             step: opener.step,
             visit: opener.visit,
             position,

@@ -375,11 +375,11 @@ fn scope_id() -> ScopeId {
 }
 
 fn scope_path() -> ScopePath {
-    ScopePath(vec![ScopeStep {
+    ScopePath::default().with(ScopeStep {
         step: StepIndex(1),
         visit: 2,
         position: 1,
-    }])
+    })
 }
 
 pub(super) fn progress() -> ScopeProgress {
@@ -405,7 +405,7 @@ fn target_result() -> TargetResult {
         output: Some(samples::payload()),
         reason: Some("because".to_owned()),
         is_retryable: true,
-        cause: samples::cause(),
+        cause: samples::cause().into(),
         not_before_ms: Some(9_000),
         state_patch: Some(Box::new(samples::payload())),
     }
