@@ -64,6 +64,7 @@ fn run_all(
         if turn.is_quarantined(number) {
             continue;
         }
+        turn.attribute_to(Subject::RunNumber(number));
         let Some(mut run) = turn.load_run_if_kept(number)? else {
             continue;
         };

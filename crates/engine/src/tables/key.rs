@@ -282,6 +282,33 @@ mod tests {
     }
 
     #[test]
+    fn the_front_of_a_key_in_its_table_has_the_order_of_the_bytes() {
+        let long = [1; 50];
+        let mut other = long;
+        other[16] = 0;
+        let mut keys = vec![
+            &long[..1],
+            &long[..2],
+            &long[..16],
+            &long[..17],
+            &long[..18],
+        ];
+        keys.extend([
+            &other[..17],
+            &other[..18],
+            &[1, 0],
+            &[1, 0, 0],
+            &[1, 2],
+            &[1, 255],
+        ]);
+        let mut row_keys: Vec<_> = keys.iter().map(|key| RowKey::new(key)).collect();
+        keys.sort_unstable();
+        let front = |key: &RowKey| (key.in_table(), key.clone());
+        row_keys.sort_unstable_by_key(front);
+        assert!(row_keys.iter().map(RowKey::as_slice).eq(keys));
+    }
+
+    #[test]
     fn bytes_sort_as_their_keys_do_and_come_back() {
         let key = |namespace: &str, id: &str, number| {
             let namespace = Namespace::new(namespace).expect("valid");
