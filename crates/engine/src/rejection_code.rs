@@ -137,6 +137,9 @@ codes! {
     RunEnding "run_ending" Conflict
         "The end of the run is already decided: its compensations or its handler are being executed."
         => "wait for the run to end, or skip the rest with `flo workflow cancel RUN --force`";
+    RunRetrying "run_retrying" Conflict
+        "Another attempt at the run will begin: what the last one has done is being undone."
+        => "send the signal again when the next attempt has begun; `flo workflow status RUN` shows it as `next_attempt`";
     RunOpen "run_open" Conflict
         "The run has not ended."
         => "only a run that has ended can be resumed or retried; `flo workflow status RUN` shows what an open one waits for";

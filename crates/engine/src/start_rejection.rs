@@ -36,9 +36,7 @@ pub enum StartRejection {
     #[error("expected a value for a concurrency key, but {0}")]
     ConcurrencyKeyInvalid(String),
     /// An open run has the same target and input (W85).
-    #[error(
-        "expected no open run with target \"{target}\" and this input, but another job with the same target (and the same parameters) exists: run {run}"
-    )]
+    #[error("expected no open run with target \"{target}\" and this input, but run {run} has both")]
     TargetActive {
         /// The target.
         target: String,
@@ -47,7 +45,7 @@ pub enum StartRejection {
     },
     /// The target matches a lock of an open run (W85).
     #[error(
-        "expected target \"{target}\" to match no lock of an open run, but Job target is currently locked by another job: run {run} has the lock \"{pattern}\""
+        "expected target \"{target}\" to match no lock of an open run, but run {run} holds the lock \"{pattern}\""
     )]
     TargetLocked {
         /// The target.

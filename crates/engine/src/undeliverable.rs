@@ -65,6 +65,11 @@ pub enum Undeliverable {
         /// The phase.
         phase: String,
     },
+    /// The attempt ends, and another one will follow, which does not take over its signals (W77).
+    #[error(
+        "expected run \"{0}\" to take signals, but it is about to be retried: what it has done is being undone"
+    )]
+    RunRetrying(RunId),
     /// The task is cancelled: its step waits only for the worker's answer (W54).
     #[error("expected a task that is not cancelled, but action run \"{0}\" is cancelled")]
     TaskCancelled(ActionRunNumber),
@@ -86,6 +91,7 @@ impl Undeliverable {
             Self::StepNotWaiting { .. } => RejectionCode::StepNotWaiting,
             Self::ScopeNeeded { .. } => RejectionCode::ScopeNeeded,
             Self::RunEnding { .. } => RejectionCode::RunEnding,
+            Self::RunRetrying(_) => RejectionCode::RunRetrying,
             Self::TaskCancelled(_) => RejectionCode::TaskCancelled,
             Self::TaskWithoutRun(_) => RejectionCode::TaskWithoutRun,
             Self::SignalTypeReserved(_) => RejectionCode::SignalTypeReserved,

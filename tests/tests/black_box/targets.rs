@@ -69,7 +69,7 @@ fn a_start_whose_target_is_locked_is_rejected() {
     assert_eq!(status["locks"][0], "^a/(modify|destroy)$", "{status}");
     let locked = ["workflow", "start", "work", r#"{"vm":"a/destroy"}"#];
     let refusal = flo.refused(&locked);
-    let sentence = "Job target is currently locked by another job: run holder";
+    let sentence = "run holder holds the lock";
     refusal.expect(3, "target_locked").says(sentence);
     let _ = flo.text(&["workflow", "start", "work", r#"{"vm":"a/read"}"#]);
     let _ = flo.text(&["workflow", "cancel", "holder"]);

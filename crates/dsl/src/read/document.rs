@@ -120,8 +120,12 @@ fn lint_waits(metadata: Option<&Metadata>, context: &mut Context<'_>) {
             false => (of_run, "the workflow timeout"),
         };
         if let Some(limit_ms) = limit_ms.filter(|limit_ms| wait.ms > *limit_ms) {
-            let message = format!("{} ms is longer than {what} of {limit_ms} ms", wait.ms);
-            context.warn(Finding::new(Code::E521, wait.span, message));
+            let message = format!(
+                "expected at most the {limit_ms} ms of {what}, but this can take {} ms",
+                wait.ms
+            );
+            let finding = Finding::new(Code::E521, wait.span, message);
+            context.warn(finding.hint(format!("shorten it, or raise {what}")));
         }
     }
 }

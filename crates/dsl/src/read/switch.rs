@@ -72,7 +72,7 @@ fn arm_target<'doc>(
     let name = field.string(context)?;
     if let Err(error) = OutcomeName::new(name) {
         let message = format!(
-            "expected the name of a target of a switch to be an outcome, but {} is not: {error}",
+            "expected the target of `goto` to have a name that can be an outcome, but {} cannot: {error}",
             quote(name)
         );
         return Err(context.malformed(field.span(), message));

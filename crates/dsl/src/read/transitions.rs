@@ -330,7 +330,7 @@ fn what_fails(outline: &Outline<'_>) -> &'static str {
     if outline.block == BlockIndex::ROOT {
         "run"
     } else {
-        "branch"
+        "block"
     }
 }
 

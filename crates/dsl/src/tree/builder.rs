@@ -70,7 +70,7 @@ fn too_deep(span: Span) -> Finding {
     Finding::new(
         Code::E100,
         span,
-        format!("expected at most {NESTING_MAX} levels of nesting, but here is one more"),
+        format!("expected at most {NESTING_MAX} levels of nesting, but this one is deeper"),
     )
 }
 
@@ -121,7 +121,7 @@ impl Builder {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let message = "expected one document, but here begins a second one";
+                    let message = "expected one document, but a second one begins here";
                     return Err(Finding::new(Code::E100, span, message));
                 }
                 Ok(())

@@ -82,25 +82,25 @@ fn nesting_past_64_levels_is_refused() {
     check_first(
         &nested(64),
         expect![[r#"
-        error[E100]: expected at most 64 levels of nesting, but here is one more
+        error[E100]: expected at most 64 levels of nesting, but this one is deeper
          --> w.yaml:1:67"#]],
     );
     check_first(
         &nested(5_000),
         expect![[r#"
-        error[E100]: expected at most 64 levels of nesting, but here is one more
+        error[E100]: expected at most 64 levels of nesting, but this one is deeper
          --> w.yaml:1:259"#]],
     );
     check_first(
         &"[".repeat(1 << 20),
         expect![[r#"
-        error[E100]: expected at most 64 levels of nesting, but here is one more
+        error[E100]: expected at most 64 levels of nesting, but this one is deeper
          --> w.yaml:1:256"#]],
     );
     check_first(
         &"- ".repeat(300),
         expect![[r#"
-        error[E100]: expected at most 64 levels of nesting, but here is one more
+        error[E100]: expected at most 64 levels of nesting, but this one is deeper
          --> w.yaml:1:129"#]],
     );
     let within = parse(&nested(63));
@@ -119,7 +119,7 @@ fn nesting_by_aliases_is_counted_too() {
     check_first(
         &text,
         expect![[r#"
-        error[E100]: expected at most 64 levels of nesting, but here is one more
+        error[E100]: expected at most 64 levels of nesting, but this one is deeper
          --> w.yaml:2:44"#]],
     );
 }
@@ -129,7 +129,7 @@ fn a_second_document_is_refused() {
     check_first(
         &format!("{HEAD}{START}---\nkind: Workflow\n"),
         expect![[r#"
-            error[E100]: expected one document, but here begins a second one
+            error[E100]: expected one document, but a second one begins here
              --> w.yaml:5:1"#]],
     );
 }

@@ -315,7 +315,7 @@ steps:
 "#
         ),
         expect![[r#"
-            error[E100]: expected the name of a target of a switch to be an outcome, but "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" is not: expected an outcome to be 1 to 64 letters, digits, `_`, `-` or `.`, but it is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+            error[E100]: expected the target of `goto` to have a name that can be an outcome, but "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" cannot: expected an outcome to be 1 to 64 letters, digits, `_`, `-` or `.`, but it is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
              --> w.yaml:5:36
               |
             5 |   switch: [{when: "input.a", goto: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}]

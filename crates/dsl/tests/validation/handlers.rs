@@ -127,11 +127,12 @@ fn a_wait_in_a_handler_is_compared_with_the_timeout_of_that() {
             "{START}handlerTimeout: PT1M\ntimeout: PT1S\nonError: [{{name: rest, wait: {{duration: PT2M}}}}]\n"
         ),
         expect![[r#"
-            warning[E521]: 120000 ms is longer than `handlerTimeout` of 60000 ms
+            warning[E521]: expected at most the 60000 ms of `handlerTimeout`, but this can take 120000 ms
               --> w.yaml:10:41
                |
             10 | onError: [{name: rest, wait: {duration: PT2M}}]
                |                                         ^^^^
+               = hint: shorten it, or raise `handlerTimeout`
         "#]],
     );
 }

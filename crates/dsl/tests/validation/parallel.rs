@@ -522,6 +522,6 @@ fn fifteen_lists_nest_within_the_levels_of_a_document() {
     assert_eq!(errors(&nested(15)), [""; 0]);
     assert_eq!(
         errors(&nested(16)),
-        ["E100 expected at most 64 levels of nesting, but here is one more"]
+        ["E100 expected at most 64 levels of nesting, but this one is deeper"]
     );
 }

@@ -186,11 +186,12 @@ fn timeouts_without_effect_are_warned_of() {
     check_body(
         &format!("timeout: 1m\n{}", step("  timeouts: {total: 2m}\n")),
         expect![[r#"
-            warning[E521]: 120000 ms is longer than the workflow timeout of 60000 ms
+            warning[E521]: expected at most the 60000 ms of the workflow timeout, but this can take 120000 ms
              --> w.yaml:8:21
               |
             8 |   timeouts: {total: 2m}
               |                     ^^
+              = hint: shorten it, or raise the workflow timeout
         "#]],
     );
 }

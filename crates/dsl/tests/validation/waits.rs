@@ -184,29 +184,33 @@ steps:
   - {name: short, approval: {timeoutMs: 3600000}}
 "#,
         expect![[r#"
-            warning[E521]: 3660000 ms is longer than the workflow timeout of 3600000 ms
+            warning[E521]: expected at most the 3600000 ms of the workflow timeout, but this can take 3660000 ms
              --> w.yaml:6:35
               |
             6 |   - {name: rest, wait: {duration: 61m}}
               |                                   ^^^
+              = hint: shorten it, or raise the workflow timeout
 
-            warning[E521]: 3600001 ms is longer than the workflow timeout of 3600000 ms
+            warning[E521]: expected at most the 3600000 ms of the workflow timeout, but this can take 3600001 ms
              --> w.yaml:7:36
               |
             7 |   - {name: ms, wait: {duration_ms: 3600001}}
               |                                    ^^^^^^^
+              = hint: shorten it, or raise the workflow timeout
 
-            warning[E521]: 3600001 ms is longer than the workflow timeout of 3600000 ms
+            warning[E521]: expected at most the 3600000 ms of the workflow timeout, but this can take 3600001 ms
              --> w.yaml:8:57
               |
             8 |   - {name: signal, waitForSignal: {type: go, timeoutMs: 3600001}}
               |                                                         ^^^^^^^
+              = hint: shorten it, or raise the workflow timeout
 
-            warning[E521]: 86400000 ms is longer than the workflow timeout of 3600000 ms
+            warning[E521]: expected at most the 3600000 ms of the workflow timeout, but this can take 86400000 ms
              --> w.yaml:9:38
               |
             9 |   - {name: gate, approval: {timeout: P1D}}
               |                                      ^^^
+              = hint: shorten it, or raise the workflow timeout
         "#]],
     );
     check_body(

@@ -3,7 +3,6 @@
 use super::cache;
 use super::execution::Execution;
 use crate::json::Json;
-use crate::mostly_default::MostlyDefault;
 use crate::run::{WorkQueue, error_in, outcome_name as name};
 use crate::store::StoreError;
 use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, TargetResult, Work};
@@ -75,14 +74,10 @@ pub(super) fn exhaust(
             stored(turn, &mut execution, outcome, value)
         }
         (None, Some(failure)) => TargetResult {
-            from: Awaited::Nothing,
-            outcome: name::of(name::FAILURE),
             output: failure.output,
-            reason: None,
             is_retryable: failure.is_retryable,
-            cause: MostlyDefault::default(),
             not_before_ms: failure.not_before_ms,
-            state_patch: None,
+            ..TargetResult::of_engine(name::of(name::FAILURE))
         },
         (None, None) => {
             let output = Json::error(EXHAUSTED, reason.as_deref().unwrap_or_default());
@@ -126,14 +121,9 @@ fn stored(
     output: Json,
 ) -> TargetResult {
     TargetResult {
-        from: Awaited::Nothing,
-        outcome: name::of(outcome),
         output: Some(execution.run.store_payload(turn, output)),
-        reason: None,
         is_retryable: true,
-        cause: MostlyDefault::default(),
-        not_before_ms: None,
-        state_patch: None,
+        ..TargetResult::of_engine(name::of(outcome))
     }
 }
 

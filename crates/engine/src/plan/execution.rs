@@ -23,8 +23,7 @@ pub(crate) struct Execution<'r> {
 impl<'r> Execution<'r> {
     /// Notes that the call of the step was made.
     pub(super) fn open_call(&mut self) {
-        let Activation { step, call, .. } = *self.active;
-        self.active.is_call_open = self.definition.definition.is_undoable(step, call);
+        self.active.open_call(&self.definition.definition);
     }
 
     /// Makes an execution from an active step.

@@ -7,7 +7,6 @@ use crate::definition::{RunTarget, StepIndex};
 use crate::ids::{ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
-use crate::mostly_default::MostlyDefault;
 use crate::rejection::Rejection;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
@@ -118,8 +117,7 @@ pub(super) fn start(
         Err(Abort::Store(error)) => return Err(Abort::Store(error)),
     };
     active.state = ActivationState::Child(child.number);
-    let definition = &run.definition.definition;
-    active.is_call_open = definition.is_undoable(active.step, active.call);
+    active.open_call(&run.definition.definition);
     run.note(&active, EventKind::ChildStarted { child: child.id });
     // The child waits for its concurrency keys or its locks: that counts as time in the queue.
     if child.first_work != Some(FIRST_WORK) {
@@ -265,14 +263,10 @@ pub(super) fn refuse(
     let activation = active.number;
     run.put_back(active);
     let target_result = TargetResult {
-        from: Awaited::Nothing,
-        outcome: outcome::name::of(refusal.outcome),
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
-        cause: MostlyDefault::default(),
-        not_before_ms: None,
-        state_patch: None,
+        ..TargetResult::of_engine(outcome::name::of(refusal.outcome))
     };
     Work::FinishStep {
         activation,

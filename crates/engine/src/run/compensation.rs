@@ -13,8 +13,8 @@ use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, CompensationPlace, CompensationRecord, Compensations, Dropped,
-    EventKind, IterationResults, JoinDecision, PayloadRef, Phase, ScopePath, TargetResult,
-    UndoOwner, Work,
+    EventKind, IterationResults, JoinDecision, PayloadRef, Phase, RunRecord, ScopePath,
+    TargetResult, UndoOwner, Work,
 };
 use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -465,21 +465,39 @@ pub(super) fn conclude(
     active: &Activation,
     target_result: &TargetResult,
 ) -> Result<Option<Work>, StoreError> {
-    let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
-    let is_at_end = active.undoes_for == Some(UndoOwner::Run) && phase == Some(Phase::Compensating);
     if is_failure(&target_result.outcome) {
         let cause = failure::cause_in(turn, target_result)?;
         let code = cause.code.unwrap_or_default();
-        if is_at_end {
-            run.record.compensations.has_failed = true;
-            let step = &run.definition.definition.step(active.step).name;
-            let why = target_result.reason.as_deref().unwrap_or(&code);
-            let note = format!("the compensation of step \"{step}\" failed: {why}");
-            phase::add_note(run, &note);
-        }
+        let why = target_result.reason.as_deref().unwrap_or(&code);
+        note_failure(run, active, why);
         run.note(active, EventKind::CompensationFailed { code });
     } else {
         run.note(active, EventKind::CompensationCompleted);
     }
     Ok(active.undoes_for.map(|owner| Work::Undo { owner }))
+}
+
+/// Notes in the run that a compensation has failed. Once the end of the run is decided, its detail says why; before that,
+/// [`note_dropped`] does when it ends.
+fn note_failure(run: &mut LoadedRun, active: &Activation, why: &str) {
+    let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
+    if active.undoes_for == Some(UndoOwner::Run) && phase == Some(Phase::Compensating) {
+        run.record.compensations.has_failed = true;
+    } else {
+        run.record.compensations.dropped_failed_count += 1;
+    }
+    if phase.is_some() {
+        let step = &run.definition.definition.step(active.step).name;
+        let note = format!("the compensation of step \"{step}\" failed: {why}");
+        phase::add_note(run, &note);
+    }
+}
+
+/// What the detail of a run says about dropped work that could not be undone before the end of the run was decided.
+pub(super) fn note_dropped(run: &RunRecord) -> Option<String> {
+    match run.compensations.dropped_failed_count {
+        0 => None,
+        1 => Some("a compensation of dropped work failed".to_owned()),
+        count => Some(format!("{count} compensations of dropped work failed")),
+    }
 }

@@ -268,8 +268,7 @@ fn continue_child(
     run.note(&active, EventKind::StepStarted);
     active.input = stopped.input;
     active.state = ActivationState::Child(first);
-    let definition = &run.definition.definition;
-    active.is_call_open = definition.is_undoable(active.step, active.call);
+    active.open_call(&run.definition.definition);
     timeout_timers::start_total(turn, run, &mut active);
     timeout_timers::start_attempt(turn, run, &mut active);
     if is_queued {

@@ -81,8 +81,7 @@ fn execute_action(
     match create_action_run(turn, run, &active, name)? {
         Ok(task) => {
             active.state = ActivationState::Action(task.number);
-            let definition = &run.definition.definition;
-            active.is_call_open = definition.is_undoable(active.step, active.call);
+            active.open_call(&run.definition.definition);
             run.put_back(active);
             task::make_ready(turn, Some(run), task)?;
             Ok(None)

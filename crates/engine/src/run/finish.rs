@@ -4,8 +4,8 @@ use super::failure::error_in;
 use super::outcome::name;
 use super::render::{self, DataContext};
 use super::{
-    attributes, cancel_scope, concurrency, cursor, exclusion, index, linked_attempts, on_cancel,
-    phase, resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
+    attributes, cancel_scope, compensation, concurrency, cursor, exclusion, index, linked_attempts,
+    on_cancel, phase, resumable, run_output, run_timeout, start_timer, stopping, timeout_timers,
 };
 use crate::definition::{
     BuiltInTerminal, CallRole, Definition, Root, StepIndex, Target, Template, TerminalStatus,
@@ -188,9 +188,9 @@ pub(super) fn force(
     }
     // Until its output is checked, it may still fail: its end is not fixed.
     let is_retracted = run_output::retract_end(turn, run);
+    linked_attempts::prevent(run, reason.as_deref());
     let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
-            linked_attempts::prevent(run, reason.as_deref());
             note_left_out(run, &fixed);
             FinalEnd::from(*fixed)
         }
@@ -206,6 +206,7 @@ pub(super) fn force(
                 terminal: ending.terminal,
                 reason: ending.detail,
                 error: None,
+                is_retried: false,
             }
         }
     };
@@ -341,7 +342,7 @@ pub(super) fn end(
         queue.push(run.number, Work::NextPhase);
         return Ok(());
     }
-    match run.record.fixed_end.clone() {
+    match run.record.fixed_end.take() {
         Some(fixed) => close(turn, queue, run, FinalEnd::from(*fixed)),
         None => Ok(()),
     }
@@ -356,7 +357,8 @@ fn fix(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, ending: &Ending) -> TurnRes
     run.count_open_scopes(turn, ending.scope)?;
     run_timeout::clear(turn, run);
     start_timer::clear(turn, run);
-    let notes: Vec<String> = [ending.detail.clone(), note]
+    let dropped = compensation::note_dropped(&run.record);
+    let notes: Vec<String> = [ending.detail.clone(), note, dropped]
         .into_iter()
         .flatten()
         .collect();
@@ -371,6 +373,8 @@ struct FinalEnd {
     reason: Option<String>,
     /// As in [`End`].
     error: Option<Box<PayloadRef>>,
+    /// As in [`FixedEnd`].
+    is_retried: bool,
 }
 
 impl From<FixedEnd> for FinalEnd {
@@ -379,6 +383,7 @@ impl From<FixedEnd> for FinalEnd {
             terminal: fixed.terminal,
             reason: fixed.reason,
             error: fixed.error,
+            is_retried: fixed.is_retried,
         }
     }
 }
@@ -396,9 +401,9 @@ fn close(
         mut terminal,
         reason,
         error,
+        is_retried,
     } = end;
-    let fixed_end = run.record.fixed_end.take();
-    let is_retried = fixed_end.is_some_and(|end| end.is_retried);
+    run.record.fixed_end = None;
     if is_retried && matches!(terminal, Target::BuiltIn(_)) {
         terminal = Target::BuiltIn(BuiltInTerminal::Failed);
     }
@@ -557,7 +562,6 @@ pub(super) fn note_child_end(
     run.note_of(turn, activation, kind)?;
     let target_result = TargetResult {
         from,
-        outcome,
         output,
         reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
@@ -565,8 +569,7 @@ pub(super) fn note_child_end(
             code: (!is_completed && !has_error).then(|| child.status.name().to_owned()),
             timeout: None,
         }),
-        not_before_ms: None,
-        state_patch: None,
+        ..TargetResult::of_engine(outcome)
     };
     Ok(Some(Work::FinishStep {
         activation,

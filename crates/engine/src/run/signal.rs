@@ -52,6 +52,7 @@ impl SignalRun {
             return Ok(SignalAccepted { is_repeated: true });
         }
         check_open(&run)?;
+        self.check_not_retrying(&run)?;
         let to = match &self.scope {
             Some(text) => Some(scope_search::find(turn, &mut run, text)?),
             None => None,
@@ -113,6 +114,15 @@ impl SignalRun {
             attempt = record.map(|run| (previous, run.chain));
         }
         Ok(false)
+    }
+
+    /// Checks that no other attempt will follow the one that is open: a signal that it keeps would be lost (W77).
+    fn check_not_retrying(&self, run: &LoadedRun) -> Result<(), Rejection> {
+        let end = run.record.fixed_end.as_ref();
+        match end.is_some_and(|end| end.is_retried) {
+            true => Err(Undeliverable::RunRetrying(self.run_id.clone()).into()),
+            false => Ok(()),
+        }
     }
 
     /// Checks that the run does not keep too many signals.

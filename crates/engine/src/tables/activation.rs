@@ -3,7 +3,7 @@
 use super::{
     DefinitionNumber, PayloadRef, PlanState, PlanWait, TargetResult, UndoOwner, Undoing, tables,
 };
-use crate::definition::{CallRole, StepIndex};
+use crate::definition::{CallRole, Definition, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use crate::mostly_default::{ConstDefault, MostlyDefault};
 use serde::{Deserialize, Serialize};
@@ -102,11 +102,22 @@ pub struct QueuedChild {
 }
 
 impl Activation {
+    /// Notes that its call was made: it is open if what it has done can be undone (W82).
+    pub(crate) fn open_call(&mut self, definition: &Definition) {
+        self.is_call_open = definition.is_undoable(self.step, self.call);
+    }
+
     /// Whether it was cancelled or took too long, and waits only until its worker or child has ended (W54).
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         let is_cancelled = self.ending.cancelled_with.is_some() && !self.call.is_on_cancel();
         is_cancelled || self.ending.timeout_result.is_some()
+    }
+
+    /// The attempt, counted over all calls of the visit, from 1.
+    #[must_use]
+    pub fn attempts_count(&self) -> u32 {
+        self.earlier_attempts_count + self.attempt
     }
 }
 
@@ -328,14 +339,6 @@ pub enum Awaited {
     Time,
     /// The ends of its branches or iterations.
     Branches,
-}
-
-impl Activation {
-    /// The attempt, counted over all calls of the visit, from 1.
-    #[must_use]
-    pub fn attempts_count(&self) -> u32 {
-        self.earlier_attempts_count + self.attempt
-    }
 }
 
 impl ActivationState {

@@ -65,6 +65,23 @@ pub struct CompensationCounts {
     pub progress: CompensationProgress,
     /// Whether one that was executed at the end of the run has failed.
     pub has_failed: bool,
+    /// How many have failed that undid dropped work (W82a).
+    pub dropped_failed_count: u32,
+}
+
+impl CompensationCounts {
+    /// How far the run has come with undoing, as it is published: `Partial` also if dropped work could not be undone.
+    #[must_use]
+    pub fn shown_progress(&self) -> CompensationProgress {
+        match self.progress {
+            CompensationProgress::None | CompensationProgress::Done
+                if self.dropped_failed_count > 0 =>
+            {
+                CompensationProgress::Partial
+            }
+            progress => progress,
+        }
+    }
 }
 
 impl ConstDefault for CompensationCounts {
@@ -73,6 +90,7 @@ impl ConstDefault for CompensationCounts {
         open_count: 0,
         progress: CompensationProgress::None,
         has_failed: false,
+        dropped_failed_count: 0,
     };
 }
 

@@ -1,5 +1,7 @@
 //! Run histories: one record per run and turn (W23, design rule 4).
 
+mod encoding;
+
 use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepResult, StepTimeout, TaskError, tables};
 use crate::definition::{StepIndex, Target, TriggerIndex};
 use crate::ids::{
@@ -34,7 +36,7 @@ pub struct HistoryRecord {
 }
 
 /// A fact in a run's history.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The scope that it is about.
     pub scope: ScopeId,

@@ -8,7 +8,6 @@ use super::ready::make_ready;
 use super::{queue, wait};
 use crate::ids::ActionRunNumber;
 use crate::limits::{RELEASE_TIMERS_READ_MAX, RETENTION_MS_DEFAULT};
-use crate::mostly_default::MostlyDefault;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunStatus, ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, TargetResult,
@@ -39,14 +38,11 @@ pub(crate) fn release_from_quarantine(
     let error = record.error.as_ref();
     Ok(record.outcome.as_ref().map(|outcome| TargetResult {
         from: Awaited::Action(number),
-        outcome: outcome.clone(),
         output: record.output,
         reason: error.map(|error| error.describe(outcome)),
         // While reports were rejected, only its timer could end it.
         is_retryable: true,
-        cause: MostlyDefault::default(),
-        not_before_ms: None,
-        state_patch: None,
+        ..TargetResult::of_engine(outcome.clone())
     }))
 }
 

@@ -325,7 +325,7 @@ pub fn run(
             Some(detail) => Some(detail),
             None => run_detail(reader, &run, &active, definition)?,
         },
-        compensation: run.compensations.progress,
+        compensation: run.compensations.shown_progress(),
         phase: run.fixed_end.as_ref().map(|end| end.phase),
         error: error(reader, &run)?,
         scopes: scope_tree(reader, scoped)?,

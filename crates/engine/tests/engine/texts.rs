@@ -186,6 +186,7 @@ fn undeliverables() -> Vec<Rejection> {
             run_id: run_id.clone(),
             phase: "on_error".to_owned(),
         },
+        Undeliverable::RunRetrying(run_id.clone()),
         Undeliverable::SignalLimitExceeded(run_id),
         Undeliverable::SignalTypeReserved(samples::signal_type()),
     ];

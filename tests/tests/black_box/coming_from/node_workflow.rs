@@ -463,32 +463,30 @@ fn a_job_is_refused_while_one_with_the_same_target_is_open() {
     // The same target with the same parameters.
     let _ = start("provision-machine", "m-1", &machine("a")).success();
     let refusal = start("provision-machine", "m-2", &machine("a")).refusal();
-    refusal.expect(3, "run_limit_reached");
+    refusal.expect(3, "target_active");
     let other = json!({"machine": "a", "image": "new"});
     let _ = start("provision-machine", "m-3", &other).success();
     resume(&logged, "m-1");
     assert_eq!(logged.ended("m-1")["status"], "completed");
     let _ = start("provision-machine", "m-2", &machine("a")).success();
 
-    // A backup locks its target for the other jobs.
+    // A backup locks what other jobs would change.
     let script = r#"until test -e "$folder/go"; do sleep 0.05; done; echo ok"#;
     let actions = [("copy-data", script), ("write-data", "echo ok")];
     let mut data = logged.work("data", &actions);
     for name in ["back-up", "modify"] {
         logged.create(&format!("node-workflow/{name}"), &[]);
     }
-    let target = |name: &str| json!({"target": name});
-    let _ = start("back-up", "b-1", &target("/vms/1")).success();
+    let vms = json!({"data": "/vms/1"});
+    let _ = start("back-up", "b-1", &vms).success();
     logged.called("b-1", "copy-data");
-    let refusal = start("modify", "w-1", &target("/vms/1")).refusal();
-    refusal.expect(3, "run_limit_reached");
-    let _ = start("modify", "w-2", &target("/vms/2")).success();
-    assert_eq!(logged.ended("w-2")["status"], "completed");
+    let refusal = start("modify", "w-1", &vms).refusal();
+    refusal.expect(3, "target_locked");
     let _ = logged.node.scratch().write("go", "");
     assert_eq!(logged.ended("b-1")["status"], "completed");
-    let _ = start("modify", "w-1", &target("/vms/1")).success();
+    let _ = start("modify", "w-1", &vms).success();
     assert_eq!(logged.ended("w-1")["status"], "completed");
-    assert_eq!(logged.inputs("w-1", "write-data"), [target("/vms/1")]);
+    assert_eq!(logged.inputs("w-1", "write-data"), [vms]);
     assert!(data.drain().success());
     assert!(worker.drain().success());
 }

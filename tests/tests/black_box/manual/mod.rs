@@ -108,7 +108,7 @@ fn rewrite(page: &Page, printed: &[Printed<'_>]) {
 /// Has what the definitions require of their input.
 const INPUT: &str = r#"{
     "id": 7, "service": "api", "item": "pen", "quantity": 2, "ticket": "help", "url": "https://example.org", "urls": [],
-    "workspace": "acme", "machine": "m-1", "target": "/vms/1"
+    "workspace": "acme", "machine": "m-1", "data": "/vms/1"
 }"#;
 
 #[test]

@@ -9,8 +9,10 @@ use serde::Serialize;
 
 /// Cancel a run and its child runs
 ///
-/// Before the run ends, it executes the compensations of its steps and the `onCancel` block of the
-/// workflow. Once the end of a run is decided, this command is refused without --force.
+/// The command returns when the end of the run is decided. The run then waits until its workers have
+/// stopped, and executes the `onCancel` of cancelled steps, its compensations and the `onCancel` of the
+/// workflow. `flo workflow status` shows the phase. Once the end of a run is decided, this command is
+/// refused without --force.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow cancel wfrun-1 --reason 'ordered twice'\n  \

@@ -404,7 +404,7 @@ fn show_run(world: &World, number: RunNumber) -> String {
             option(" completed ", &run.completed_at_ms)
         ),
     );
-    let compensations = run.compensations.progress;
+    let compensations = run.compensations.shown_progress();
     if compensations != CompensationProgress::None {
         line(&mut out, format!("compensation {}", compensations.name()));
     }

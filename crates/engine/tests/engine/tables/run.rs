@@ -116,6 +116,7 @@ fn compensations() -> CompensationCounts {
         open_count: 2,
         progress: CompensationProgress::Running,
         has_failed: true,
+        dropped_failed_count: 2,
     }
 }
 
