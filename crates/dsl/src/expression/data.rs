@@ -1,8 +1,11 @@
 //! Evaluates an expression outside a workflow.
 
 use super::{ExpressionError, Names, Resolved, UnknownName, compile, with_stack};
-use flotilla_engine::expression::{Failure, Meter, Node, Stop, Value, Variables, evaluate};
+use flotilla_engine::expression::{
+    Failure, Meter, Node, Stop, Timestamp, Value, Variables, evaluate,
+};
 use flotilla_engine::json::Json;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -12,7 +15,12 @@ use std::convert::Infallible;
 pub struct Data {
     names: Vec<String>,
     values: Vec<Json>,
+    /// The time of `flo.timestamp`, which is also `flo.now`, as in a run.
+    now: Option<Timestamp>,
 }
+
+/// The variable for `flo.now`; the others are the positions of the names.
+const NOW: u16 = u16::MAX;
 
 /// The result of an evaluation.
 #[derive(Debug)]
@@ -32,6 +40,9 @@ impl Data {
         let data: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
         let mut parsed = Self::default();
         for (name, value) in data {
+            if name == "flo" {
+                parsed.now = time_of(value);
+            }
             parsed.names.push(name);
             parsed.values.push(Json::from_checked(value.get()));
         }
@@ -43,10 +54,10 @@ impl Data {
     /// # Errors
     /// If the expression is invalid.
     pub fn evaluate(&self, text: &str) -> Result<Evaluated, ExpressionError> {
-        let compiled = with_stack(|| compile(text, &mut DataNames(&self.names)))?;
+        let compiled = with_stack(|| compile(text, &mut DataNames(self)))?;
         let mut meter = Meter::default();
         let mut variables = DataVariables {
-            values: &self.values,
+            data: self,
             known: BTreeMap::new(),
         };
         let value = evaluate(&compiled.expression, &mut variables, &mut meter);
@@ -61,12 +72,29 @@ impl Data {
     }
 }
 
-struct DataNames<'d>(&'d [String]);
+/// The time that the value of `flo` gives.
+fn time_of(flo: &RawValue) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Flo {
+        timestamp: u64,
+    }
+    let flo: Flo = serde_json::from_str(flo.get()).ok()?;
+    Some(Timestamp::from_millis(flo.timestamp))
+}
+
+struct DataNames<'d>(&'d Data);
 
 impl Names for DataNames<'_> {
     fn resolve(&mut self, segments: &[&str]) -> Result<Option<Resolved>, UnknownName> {
-        let position = self.0.iter().position(|name| name == segments[0]);
+        if let (["flo", "now", ..], Some(_)) = (segments, self.0.now) {
+            return Ok(Some(Resolved {
+                node: Node::Variable(NOW),
+                segments: 2,
+            }));
+        }
+        let position = self.0.names.iter().position(|name| name == segments[0]);
         let position = position.and_then(|position| u16::try_from(position).ok());
+        let position = position.filter(|position| *position != NOW);
         Ok(position.map(|position| Resolved {
             node: Node::Variable(position),
             segments: 1,
@@ -74,12 +102,12 @@ impl Names for DataNames<'_> {
     }
 
     fn first_segments(&self) -> Vec<String> {
-        self.0.to_vec()
+        self.0.names.clone()
     }
 }
 
 struct DataVariables<'d> {
-    values: &'d [Json],
+    data: &'d Data,
     /// Each is read once.
     known: BTreeMap<u16, Value>,
 }
@@ -88,10 +116,13 @@ impl Variables for DataVariables<'_> {
     type Error = Infallible;
 
     fn variable(&mut self, position: u16, meter: &mut Meter) -> Result<Value, Stop<Infallible>> {
+        if let (NOW, Some(now)) = (position, self.data.now) {
+            return Ok(Value::Timestamp(now));
+        }
         if let Some(value) = self.known.get(&position) {
             return Ok(value.clone());
         }
-        let json = &self.values[usize::from(position)];
+        let json = &self.data.values[usize::from(position)];
         meter.spend_bytes(json.as_str().len())?;
         let value = Value::from_json(json.clone())?;
         self.known.insert(position, value.clone());

@@ -123,6 +123,19 @@ fn errors_show_where_and_what() {
 }
 
 #[test]
+fn now_is_the_time_of_the_timestamp_as_in_a_run() {
+    let data = r#"{"flo": {"timestamp": 90061000}, "input": {"at": "1970-01-01T00:00:01Z"}}"#;
+    assert_eq!(over(data, "flo.now"), r#""1970-01-02T01:01:01Z""#);
+    assert_eq!(
+        over(data, "flo.now - timestamp(input.at) > duration('25h')"),
+        "true"
+    );
+    assert_eq!(over(data, "flo.timestamp"), "90061000");
+    let without = over(r#"{"flo": {"timestamp": "soon"}}"#, "flo.now");
+    assert_eq!(without, "failed: no such key: \"now\"");
+}
+
+#[test]
 fn an_unknown_name_gets_a_suggestion() {
     let data = Data::parse(r#"{"input": 1}"#).unwrap();
     let hint = |text: &str| data.evaluate(text).unwrap_err().hint;

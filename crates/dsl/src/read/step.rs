@@ -220,6 +220,20 @@ impl<'doc> KindField<'doc> {
         }
     }
 
+    /// The outcomes with which it may end, where they do not depend on a target or a block.
+    fn possible_outcomes(&self, has_default: bool) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Run(_) | Self::Parallel(_) | Self::Block(_) => None,
+            Self::ForEach(_) | Self::Wait(_) => Some(&["success", "failure", "timeout", "skipped"]),
+            Self::Switch(_) if has_default => Some(&["success", "failure", "skipped"]),
+            Self::Switch(_) => Some(&["success", "failure", "skipped", "no_match"]),
+            Self::Emit(_) | Self::Timer(_) | Self::Set => Some(&["success", "failure", "skipped"]),
+            Self::Approval(_) => Some(&[
+                "approved", "rejected", "success", "failure", "timeout", "skipped",
+            ]),
+        }
+    }
+
     /// Whether it opens blocks.
     fn opens_blocks(&self) -> bool {
         matches!(self, Self::Parallel(_) | Self::Block(_) | Self::ForEach(_))
@@ -327,6 +341,11 @@ impl<'doc> Body<'doc> {
         outline: &mut Outline<'doc>,
         context: &mut Context<'doc>,
     ) {
+        if let Some(possible) = field.possible_outcomes(self.default.is_some()) {
+            let what = field.what_the_step_does();
+            let outcomes = transitions::Outcomes { possible, what };
+            transitions::lint_never_taken(transitions, outline, outcomes, context);
+        }
         if self.form != BlockForm::Graph {
             return;
         }
@@ -347,7 +366,6 @@ impl<'doc> Body<'doc> {
             KindField::Approval(_) => transitions::lint_approval(transitions, outline, context),
             KindField::Switch(_) => {
                 let has_default = self.default.is_some();
-                transitions::lint_transitions_of_switch(transitions, outline, has_default, context);
                 transitions::lint_switch(transitions, outline, has_default, context);
             }
         }

@@ -238,26 +238,32 @@ pub(super) fn lint_switch<'doc>(
     }
 }
 
-/// E502 for transitions of a switch that are never taken: its conditions and its default say where it leads.
-pub(super) fn lint_transitions_of_switch<'doc>(
+/// The outcomes with which a step of some kind may end.
+#[derive(Clone, Copy)]
+pub(super) struct Outcomes {
+    pub(super) possible: &'static [&'static str],
+    /// Completes "since the step …".
+    pub(super) what: &'static str,
+}
+
+/// E502 for transitions that are never taken.
+pub(super) fn lint_never_taken<'doc>(
     transitions: &Transitions<'doc>,
     outline: &Outline<'doc>,
-    has_default: bool,
+    outcomes: Outcomes,
     context: &mut Context<'doc>,
 ) {
+    let Outcomes { possible, what } = outcomes;
     for (outcome, span) in transitions.outcomes.iter().flatten() {
-        let is_taken = match *outcome {
-            "failure" | "skipped" | "success" => true,
-            "no_match" => !has_default,
-            _ => false,
-        };
-        if !is_taken {
-            let message = format!(
-                "the transition `{outcome}` of step {} is never taken, since the step is a switch",
-                quote(&outline.name)
-            );
-            context.warn(Finding::new(Code::E502, *span, message));
+        if possible.contains(outcome) {
+            continue;
         }
+        let message = format!(
+            "the transition `{outcome}` of step {} is never taken, since the step {what}",
+            quote(&outline.name)
+        );
+        let nearest = context.nearest(outcome, possible.iter().copied());
+        context.warn(Finding::new(Code::E502, *span, message).suggest(nearest));
     }
 }
 

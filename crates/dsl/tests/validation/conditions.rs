@@ -409,6 +409,53 @@ output: '{"cel": "x"}'
 }
 
 #[test]
+fn transitions_that_no_step_of_the_kind_takes_are_reported_also_in_lists() {
+    check_body(
+        r#"
+steps:
+  - {name: review, approval: {timeout: PT1H}, transitions: {reject: review}}
+  - {name: pause, wait: {duration: 1s}, transitions: {timeout: review}}
+  - {name: note, set: {a: 1}, transitions: {bar: review}}
+  - {name: confirm, waitForSignal: {type: go, timeoutMs: 10}, transitions: {succes: review, timeout: review}}
+  - {name: each, forEach: {items: $.input.a, do: {run: "@actions/a"}}, transitions: {lost: review}}
+"#,
+        expect![[r#"
+            warning[E502]: the transition `reject` of step "review" is never taken, since the step waits for a decision
+             --> w.yaml:5:61
+              |
+            5 |   - {name: review, approval: {timeout: PT1H}, transitions: {reject: review}}
+              |                                                             ^^^^^^
+              = hint: did you mean "rejected"?
+
+            warning[E502]: the transition `timeout` of step "pause" is never taken, since the step waits for a time
+             --> w.yaml:6:55
+              |
+            6 |   - {name: pause, wait: {duration: 1s}, transitions: {timeout: review}}
+              |                                                       ^^^^^^^
+
+            warning[E502]: the transition `bar` of step "note" is never taken, since the step only sets state
+             --> w.yaml:7:45
+              |
+            7 |   - {name: note, set: {a: 1}, transitions: {bar: review}}
+              |                                             ^^^
+
+            warning[E502]: the transition `succes` of step "confirm" is never taken, since the step waits for a signal
+             --> w.yaml:8:77
+              |
+            8 |   - {name: confirm, waitForSignal: {type: go, timeoutMs: 10}, transitions: {succes: review, timeout: review}}
+              |                                                                             ^^^^^^
+              = hint: did you mean "success"?
+
+            warning[E502]: the transition `lost` of step "each" is never taken, since the step iterates over items
+             --> w.yaml:9:86
+              |
+            9 |   - {name: each, forEach: {items: $.input.a, do: {run: "@actions/a"}}, transitions: {lost: review}}
+              |                                                                                      ^^^^
+        "#]],
+    );
+}
+
+#[test]
 fn transitions_that_a_switch_never_takes_are_reported() {
     check_body(
         r#"
@@ -493,7 +540,7 @@ fn expressions_and_their_patterns_are_bounded_together() {
 }
 
 #[test]
-fn transitions_of_a_switch_in_a_list_are_not_reported() {
+fn transitions_that_a_switch_in_a_list_never_takes_are_reported_too() {
     let text = r#"
 steps:
   - name: choose
@@ -501,7 +548,22 @@ steps:
     default: flo.Failed
     transitions: {no_match: flo.Failed, default: flo.Failed}
 "#;
-    check_body(text, expect![[r#""#]]);
+    check_body(
+        text,
+        expect![[r#"
+        warning[E502]: the transition `no_match` of step "choose" is never taken, since the step is a switch
+         --> w.yaml:8:19
+          |
+        8 |     transitions: {no_match: flo.Failed, default: flo.Failed}
+          |                   ^^^^^^^^
+
+        warning[E502]: the transition `default` of step "choose" is never taken, since the step is a switch
+         --> w.yaml:8:41
+          |
+        8 |     transitions: {no_match: flo.Failed, default: flo.Failed}
+          |                                         ^^^^^^^
+    "#]],
+    );
 }
 
 #[test]

@@ -20,8 +20,8 @@ Exit codes: 0 the expression has a value; 3 it has no value, or is invalid; 2 th
 /// Evaluate a CEL expression without a server
 ///
 /// Prints its value as JSON. Each key of the data is a name in the expression: `input`, `state` and
-/// so on, as in a workflow. The cost counts operations and 64 bytes read, compared or made; a node
-/// allows 100,000 per evaluation.
+/// so on, as in a workflow. `flo.now` is the time of `flo.timestamp`, in milliseconds. The cost counts
+/// operations and 64 bytes read, compared or made; a node allows 100,000 per evaluation.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Eval {
