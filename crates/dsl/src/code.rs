@@ -107,6 +107,7 @@ codes! {
     E522 Warning "A state key that concurrent iterations read and write, so that updates are lost.";
     E523 Warning "A step that emits to the stream of the workflow's own trigger.";
     E524 Warning "A setting that has no effect beside the others.";
+    E525 Warning "A literal that looks like a path or an expression.";
 }
 
 impl fmt::Display for Code {

@@ -329,6 +329,9 @@ impl Lowering<'_> {
                 error.hint(format!("it is called as `x.{name}(…)`"))
             }
             Some(similar) => error.hint(format!("did you mean `{similar}`?")),
+            None if ["len", "length", "count"].contains(&name) => {
+                error.hint("the length of a text, list or map is `size(x)`")
+            }
             None => error,
         }
     }

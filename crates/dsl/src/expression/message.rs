@@ -14,7 +14,31 @@ pub(super) fn of_parser(text: &str, errors: &ParseErrors) -> ExpressionError {
     if message.contains("Recursion limit") {
         return super::lower::too_deep(column);
     }
-    ExpressionError::new(Code::E517, column, reworded(message))
+    let error = ExpressionError::new(Code::E517, column, reworded(message));
+    match hint(text, column) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// A hint, if the text at the error is the syntax of another language.
+fn hint(text: &str, column: usize) -> Option<&'static str> {
+    let at = text.char_indices().nth(column - 1)?.0;
+    let (before, rest) = text.split_at(at);
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    let word_end = rest.find(|character| !is_part(character));
+    let word = &rest[..word_end.unwrap_or(rest.len())];
+    let word_before = before.trim_end().rsplit(|character| !is_part(character));
+    match word {
+        "and" => Some("write `&&`"),
+        "or" => Some("write `||`"),
+        _ if word_before.take(1).eq(["not"]) => Some("write `!` instead of `not`"),
+        _ if rest.starts_with('=') && !rest.starts_with("==") => {
+            Some("two values are compared with `==`")
+        }
+        _ if rest.starts_with('$') => Some("in an expression, `$.input` is written `input`"),
+        _ => None,
+    }
 }
 
 /// The position in characters from 1 of a line and column.

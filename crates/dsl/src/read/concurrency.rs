@@ -39,7 +39,9 @@ fn limit<'doc>(
     let on_limit = fields.take("onLimit", context);
     let known = fields.finish(context);
     let key = key.and_then(|field| {
-        context.seeing(Visible::Start, |context| template::value(&field, context))
+        context.seeing(Visible::Start, |context| {
+            template::value_of_run(&field, context)
+        })
     });
     let limit = or_default(limit, LIMIT_DEFAULT, |field| field.whole(LIMIT, context));
     let name = name

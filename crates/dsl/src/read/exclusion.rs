@@ -11,7 +11,9 @@ pub(super) fn target<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<Template, Reported> {
-    context.seeing(Visible::Start, |context| template::value(field, context))
+    context.seeing(Visible::Start, |context| {
+        template::value_of_run(field, context)
+    })
 }
 
 /// Reads one lock, or a list of them.

@@ -48,6 +48,19 @@ impl Bounds {
     }
 }
 
+/// Keys that take a mapping, each with the key in it that a string in its place probably means.
+const MAIN_KEYS: [(&str, &str); 9] = [
+    ("fallback", "run"),
+    ("compensate", "run"),
+    ("onCancel", "run"),
+    ("wait", "duration"),
+    ("waitForSignal", "type"),
+    ("emit", "stream"),
+    ("concurrency", "key"),
+    ("timeouts", "total"),
+    ("forEach", "items"),
+];
+
 impl<'doc> Field<'doc> {
     pub(super) fn of(place: &str, entry: &'doc Entry) -> Self {
         Self {
@@ -231,8 +244,28 @@ impl<'doc> Field<'doc> {
     pub(super) fn fields(&self, context: &mut Context<'doc>) -> Result<Fields<'doc>, Reported> {
         match &self.node.kind {
             Kind::Mapping(entries) => Ok(Fields::new(self.place.clone(), self.key_span, entries)),
-            _ => Err(self.mismatch(Code::E100, "a mapping", context)),
+            _ => {
+                let finding = self.mismatch_finding(Code::E100, "a mapping");
+                Err(context.error(match self.as_mapping() {
+                    Some(example) => finding.hint(example),
+                    None => finding,
+                }))
+            }
         }
+    }
+
+    /// The mapping that a single value in its place probably means, as a hint.
+    fn as_mapping(&self) -> Option<String> {
+        let (main, value) = match &self.node.kind {
+            Kind::Number(text) if self.key == "retry" => ("max_attempts", text.to_string()),
+            // The fallback of a plan is a value.
+            Kind::String(text) if !self.place.starts_with("plans.") => {
+                let known = MAIN_KEYS.iter().find(|(key, _)| *key == self.key)?;
+                (known.1, quote(text))
+            }
+            _ => return None,
+        };
+        Some(format!("write {}: {{{main}: {value}}}", self.key))
     }
 
     /// A mapping whose keys are names.

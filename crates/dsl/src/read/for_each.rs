@@ -174,7 +174,7 @@ pub(super) fn read<'doc>(
     } = draft;
     let items = fields.require(&["items"], context);
     let items: Result<Template, Reported> =
-        items.and_then(|items| template::value(&items, context));
+        items.and_then(|items| template::value_of_run(&items, context));
     let on_failure = fields.take("onFailure", context);
     let on_failure = parallel::read_on_failure(on_failure, context);
     let tolerate = fields.take("tolerate", context);

@@ -120,6 +120,10 @@ fn read_join<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Join, Reported> {
     match &field.node.kind {
+        Kind::String(text) if text.parse::<u16>().is_ok() => {
+            let finding = field.mismatch_finding(Code::E100, "a number, or a word such as `any`");
+            Err(context.error(finding.hint(format!("write the number without quotes: {text}"))))
+        }
         Kind::String(_) => field.word(&JOINS, context),
         _ => {
             let count_max = i64::try_from(branches_count).expect("branches are bounded");

@@ -12,6 +12,19 @@ pub(super) fn is_path(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
+/// The roots of paths that are available in most places.
+const ROOTS: [&str; 5] = ["input", "state", "steps", "meta", "flo"];
+
+/// The path that a literal was probably meant to be: one that is available here, without its prefix or with a part of it.
+pub(super) fn meant_by(literal: &str, context: &Context<'_>) -> Option<String> {
+    let path = literal.strip_prefix('$').unwrap_or(literal);
+    let (root, _) = path.split_once('.')?;
+    let is_available = ROOTS.contains(&root) && context.visible.why_refused(root).is_none()
+        || item(root, context).is_some();
+    let is_meant = is_available && segments(path).is_ok();
+    is_meant.then(|| format!("{PREFIX}{path}"))
+}
+
 /// Reads a path, with or without its `$.` (E508).
 pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<Path, Reported> {
     let wrong = |why: &str| {
@@ -57,7 +70,7 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         _ => {
             let nearest = context.nearest(
                 names.first().copied().unwrap_or_default(),
-                ["input", "state", "steps", "meta", "flo"].into_iter(),
+                ROOTS.into_iter(),
             );
             let finding = wrong(
                 "expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`",

@@ -2,8 +2,9 @@
 
 use super::{Context, Field, Reported, expression, path};
 use crate::{
-    Code, Span,
-    tree::{Kind, Node, Output, quoted, write},
+    Code, Finding, Span,
+    quote::quote,
+    tree::{Entry, Kind, Node, Output, quoted, write},
 };
 use flotilla_engine::definition::{Expression, Part, Template};
 use flotilla_engine::limits::MAPPING_PATHS_MAX;
@@ -44,6 +45,51 @@ pub(super) fn value<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Template, Reported> {
     built(field, context, |builder| write(field.node, builder))
+}
+
+/// Reads a value that differs from run to run. Warns of a literal that was probably meant to be a path.
+pub(super) fn value_of_run<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    if let Kind::String(text) = &field.node.kind
+        && !text.starts_with('$')
+        && let Some(path) = path::meant_by(text, context)
+    {
+        let message = format!(
+            "{} is the literal {}, which is the same for each run",
+            field.place,
+            quote(text)
+        );
+        context.warn(Finding::new(Code::E525, field.span(), message).hint(path_hint(&path)));
+    }
+    value(field, context)
+}
+
+fn path_hint(path: &str) -> String {
+    format!("a path begins with `$.`: {path}")
+}
+
+/// Warns of a string in a mapping that is written like a path, but is none: `$input.a`, `${input.a}` or `{{input.a}}`.
+fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
+    let within = |before, after| text.strip_prefix(before)?.strip_suffix(after);
+    let inner = within("${", "}").or_else(|| within("{{", "}}"));
+    let inner = inner.map(str::trim).or_else(|| text.strip_prefix('$'));
+    if let Some(path) = inner.and_then(|inner| path::meant_by(inner, context)) {
+        let message = format!("{} is a literal", quote(text));
+        context.warn(Finding::new(Code::E525, span, message).hint(path_hint(&path)));
+    }
+}
+
+/// Warns of an expression that is not alone in its object.
+fn warn_of_expression(entries: &[Entry], context: &mut Context<'_>) {
+    let of_expression =
+        |entry: &&Entry| &*entry.key == EXPRESSION && matches!(entry.value.kind, Kind::String(_));
+    if let Some(entry) = entries.iter().find(of_expression) {
+        let message = format!("`{EXPRESSION}` beside other keys is a literal, not an expression");
+        let hint = format!("an expression is an object whose only key is `{EXPRESSION}`");
+        context.warn(Finding::new(Code::E525, entry.key_span, message).hint(hint));
+    }
 }
 
 /// Reads an object whose fields are the entries of a mapping: paths and expressions in their values count.
@@ -138,6 +184,7 @@ impl Output for Builder<'_, '_> {
 
     fn string(&mut self, text: &str, span: Span) {
         if !path::is_path(text) {
+            warn_of_string(text, span, self.context);
             self.literal.push_str(&quoted(text));
             return;
         }
@@ -152,6 +199,7 @@ impl Output for Builder<'_, '_> {
             return false;
         };
         let [entry] = &entries[..] else {
+            warn_of_expression(entries, self.context);
             return false;
         };
         if &*entry.key != EXPRESSION {

@@ -421,6 +421,8 @@ fn e516_a_join_out_of_range_and_e524_an_on_failure_without_effect() {
             parallel: {branches: {h: {run: "@actions/h"}}, join: any, onFailure: cancel}
           - name: i
             parallel: {branches: {j: {run: "@actions/j"}}, onFailure: stop}
+          - name: k
+            parallel: {branches: {l: {run: "@actions/l"}}, join: "1"}
         "#,
         expect![[r#"
             error[E516]: expected steps[0].parallel.join to be from 1 to 1, but it is the number 2
@@ -446,6 +448,13 @@ fn e516_a_join_out_of_range_and_e524_an_on_failure_without_effect() {
                |
             14 |     parallel: {branches: {j: {run: "@actions/j"}}, onFailure: stop}
                |                                                               ^^^^
+
+            error[E100]: expected steps[5].parallel.join to be a number, or a word such as `any`, but it is the string "1"
+              --> w.yaml:16:58
+               |
+            16 |     parallel: {branches: {l: {run: "@actions/l"}}, join: "1"}
+               |                                                          ^^^
+               = hint: write the number without quotes: 1
 
             warning[E524]: steps[3].parallel.onFailure has no effect beside this `join`
               --> w.yaml:12:63
