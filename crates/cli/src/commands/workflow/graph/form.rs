@@ -18,6 +18,10 @@ pub(super) struct Form {
     pub(super) blocks: Vec<Block>,
     /// The steps; the first one is the start step.
     pub(super) steps: Vec<Step>,
+    /// The position of the block step that is the workflow's handler of failures.
+    pub(super) on_error: Option<usize>,
+    /// The same for cancellation.
+    pub(super) on_cancel: Option<usize>,
     /// The outcomes of `flo.End.NAME`.
     pub(super) ends: Vec<String>,
     pub(super) terminals: Vec<Terminal>,
@@ -45,6 +49,8 @@ pub(super) struct Step {
     pub(super) block: usize,
     /// The position of the step after it in a list.
     pub(super) next: Option<usize>,
+    /// What is called when the step was cancelled.
+    pub(super) on_cancel: Option<Call>,
     pub(super) kind: Kind,
     pub(super) transitions: Vec<Transition>,
 }
@@ -61,6 +67,8 @@ pub(super) enum Kind {
     Run {
         call: Call,
         fallback: Option<Call>,
+        compensation: Option<Compensation>,
+        fallback_compensation: Option<Compensation>,
     },
     Wait {
         signal_type: SignalType,
@@ -133,6 +141,12 @@ pub(super) struct Call {
     pub(super) target: RunTarget,
 }
 
+/// How what a call has done is undone.
+#[derive(Debug, Deserialize)]
+pub(super) struct Compensation {
+    pub(super) call: Call,
+}
+
 #[derive(Debug, Deserialize)]
 pub(super) enum RunTarget {
     Action(String),
@@ -203,6 +217,11 @@ impl BuiltIn {
 }
 
 impl Form {
+    /// Whether the step at a position is a handler of the workflow: nothing leads to it, and it leads nowhere.
+    pub(super) fn is_handler(&self, position: usize) -> bool {
+        [self.on_error, self.on_cancel].contains(&Some(position))
+    }
+
     /// Reads the definition; `None` if the text was refused.
     ///
     /// # Errors

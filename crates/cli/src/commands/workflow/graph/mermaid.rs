@@ -40,10 +40,16 @@ const OWN_BLOCK: usize = 0;
 fn draw_block(form: &Form, block: usize, depth: usize, text: &mut String) {
     let indent = "    ".repeat(depth + 1);
     for (position, step) in steps(form, block) {
-        let node = id(block, Target::Step(position));
-        text.push_str(&format!("{indent}{node}{}\n", shape(form, step)));
+        if !form.is_handler(position) {
+            let node = id(block, Target::Step(position));
+            text.push_str(&format!("{indent}{node}{}\n", shape(form, step)));
+        }
         for branch in branches(step) {
-            let (inner, name) = (branch.block, quote(&branch.name));
+            let inner = branch.block;
+            let name = match form.is_handler(position) {
+                true => quote(&step.name),
+                false => quote(&branch.name),
+            };
             text.push_str(&format!("{indent}subgraph b{inner} [{name}]\n"));
             draw_block(form, inner, depth + 1, text);
             text.push_str(&format!("{indent}end\n"));
@@ -131,7 +137,7 @@ impl Arrow {
 }
 
 fn block_arrows(form: &Form, block: usize) -> Vec<Arrow> {
-    let steps = steps(form, block);
+    let steps = steps(form, block).filter(|(position, _)| !form.is_handler(*position));
     steps.flat_map(|step| arrows(form, step)).collect()
 }
 
@@ -198,7 +204,11 @@ fn arrows(form: &Form, (from, step): (usize, &Step)) -> Vec<Arrow> {
 }
 
 fn shape(form: &Form, step: &Step) -> String {
-    let label = |what: &str| quote(&format!("{}\n{what}", step.name));
+    let label = |what: &str| {
+        let mut lines = vec![step.name.clone(), what.to_owned()];
+        lines.extend(calls_after(form, step));
+        quote(&lines.join("\n"))
+    };
     match &step.kind {
         Kind::Wait { signal_type, .. } => {
             let signal = match signal_type {
@@ -230,19 +240,39 @@ fn shape(form: &Form, step: &Step) -> String {
             format!("{{{{{}}}}}", label(&format!("{quorum} approvals")))
         }
         Kind::Timer(Timer::Until(_)) => format!("{{{{{}}}}}", label("wait until")),
-        Kind::Run { call, fallback } => {
-            let mut what = target_text(form, &call.target);
-            if let Some(fallback) = fallback {
-                let fallback = target_text(form, &fallback.target);
-                what = format!("{what}\nfallback: {fallback}");
-            }
-            let label = label(&what);
+        Kind::Run { call, .. } => {
+            let label = label(&target_text(form, &call.target));
             match call.target {
                 RunTarget::Action(_) | RunTarget::Plan(_) => format!("[{label}]"),
                 RunTarget::Workflow { .. } => format!("[[{label}]]"),
             }
         }
     }
+}
+
+/// The calls that a step makes besides its first one, one line each.
+fn calls_after(form: &Form, step: &Step) -> Vec<String> {
+    let mut calls = Vec::new();
+    if let Kind::Run {
+        fallback,
+        compensation,
+        fallback_compensation,
+        ..
+    } = &step.kind
+    {
+        calls.push(("fallback", fallback.as_ref()));
+        let undo = [
+            ("compensate", compensation),
+            ("compensate fallback", fallback_compensation),
+        ];
+        calls.extend(undo.map(|(name, undo)| (name, undo.as_ref().map(|undo| &undo.call))));
+    }
+    calls.push(("onCancel", step.on_cancel.as_ref()));
+    let named = calls.into_iter().filter_map(|(name, call)| {
+        let target = target_text(form, &call?.target);
+        Some(format!("{name}: {target}"))
+    });
+    named.collect()
 }
 
 /// A target, as the definition's text names it.
@@ -541,6 +571,46 @@ steps:
                     s6 --> flo_completed
                     s7 --> b1_completed
             "#]],
+        );
+    }
+
+    #[test]
+    fn handlers_lead_nowhere_and_steps_say_how_they_are_undone() {
+        let text = r#"
+kind: Workflow
+name: booking
+version: "1"
+steps:
+  - name: book
+    run: "@actions/book"
+    fallback: {run: "@actions/call", compensate: {run: "@actions/call-off"}}
+    compensate: {run: "@actions/free"}
+    onCancel: {run: "@actions/leave"}
+  - {name: rest, wait: {duration: 90s}, onCancel: {run: "@actions/wake"}}
+onError: [{name: tell, run: "@actions/mail"}]
+onCancel: [{name: note, set: {cancelled: true}}]
+"#;
+        check(
+            text,
+            expect![[r#"
+            %% booking 1
+            flowchart TD
+                s0["book<br/>@actions/book<br/>fallback: @actions/call<br/>compensate: @actions/free<br/>compensate fallback: @actions/call-off<br/>onCancel: @actions/leave"]
+                s1{{"rest<br/>wait 90s<br/>onCancel: @actions/wake"}}
+                subgraph b1 ["onError"]
+                    s4["tell<br/>@actions/mail"]
+                    b1_completed(["success"])
+                end
+                subgraph b2 ["onCancel"]
+                    s5["note<br/>set"]
+                    b2_completed(["success"])
+                end
+                flo_completed(["flo.Completed"])
+                s0 --> s1
+                s1 --> flo_completed
+                s4 --> b1_completed
+                s5 --> b2_completed
+        "#]],
         );
     }
 

@@ -20,8 +20,9 @@ Examples:
   flo workflow graph -f order.yaml > order.mmd
 
 Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow is labeled with
-the outcome that selects it; a dotted arrow is followed when a wait expires. To display it, paste it
-into a ```mermaid block in Markdown.";
+the outcome that selects it; a dotted arrow is followed when a wait expires. Nothing leads to the
+handlers: onError is executed before a run ends failed or timed out, onCancel before it ends
+cancelled. To display the chart, paste it into a ```mermaid block in Markdown.";
 
 /// Draw a workflow as a Mermaid flowchart
 ///
