@@ -93,6 +93,8 @@ replies! {
     SignalAccepted {
         /// True if a signal with this id already existed (W19).
         is_repeated: bool,
+        /// True if no step waited for it: the run keeps it until one does. False if it is repeated.
+        is_kept: bool,
     }
     /// Of [`CancelRun`](crate::command::Body::CancelRun).
     RunCancelled {

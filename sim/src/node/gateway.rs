@@ -119,9 +119,9 @@ impl Gateway {
             let deadline = Instant::now() + TIMEOUT;
             drop(replica.submit(command, deadline).await);
         });
-        let is_repeated = false;
         Submitted::Answered(Ok(Reply::SignalAccepted(reply::SignalAccepted {
-            is_repeated,
+            is_repeated: false,
+            is_kept: false,
         })))
     }
 }

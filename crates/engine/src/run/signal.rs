@@ -49,7 +49,10 @@ impl SignalRun {
         // A repeated id is answered before the run's end may refuse it (W19).
         if self.is_repeated(turn, &run)? {
             turn.put_back_run(run);
-            return Ok(SignalAccepted { is_repeated: true });
+            return Ok(SignalAccepted {
+                is_repeated: true,
+                is_kept: false,
+            });
         }
         check_open(&run)?;
         self.check_not_retrying(&run)?;
@@ -90,7 +93,10 @@ impl SignalRun {
                 turn.put_back_run(run);
             }
         }
-        Ok(SignalAccepted { is_repeated: false })
+        Ok(SignalAccepted {
+            is_repeated: false,
+            is_kept: activation.is_none(),
+        })
     }
 
     /// Whether the run, or an attempt at it before this one, has received the signal already.

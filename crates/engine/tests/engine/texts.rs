@@ -68,7 +68,10 @@ fn replies_of_work() -> Vec<Reply> {
             revision: 2,
             existing: Some(reply::ExistingReason::IdempotencyKey),
         }),
-        Reply::SignalAccepted(reply::SignalAccepted { is_repeated: true }),
+        Reply::SignalAccepted(reply::SignalAccepted {
+            is_repeated: true,
+            is_kept: false,
+        }),
         Reply::ActionRegistered(reply::ActionRegistered {
             version: 2,
             is_changed: true,

@@ -45,6 +45,7 @@ struct SignaledView {
     #[serde(rename = "type")]
     signal_type: String,
     existing: bool,
+    kept: bool,
 }
 
 impl Signal {
@@ -62,6 +63,7 @@ impl Signal {
             run_id: self.run,
             signal_type: self.signal_type,
             existing: response.existing,
+            kept: response.kept,
         };
         session.output.value(&view, SignaledView::text)
     }
@@ -72,13 +74,17 @@ impl SignaledView {
         let Self {
             run_id,
             signal_type,
-            ..
+            existing,
+            kept,
         } = self;
-        let again = if self.existing {
-            " (was delivered before)"
-        } else {
-            ""
-        };
-        format!("signal {signal_type} delivered to {run_id}{again}")
+        match (existing, kept) {
+            (true, _) => {
+                format!("signal {signal_type} delivered to {run_id} (was delivered before)")
+            }
+            (false, true) => {
+                format!("signal {signal_type} kept by {run_id}: no step waits for it yet")
+            }
+            (false, false) => format!("signal {signal_type} delivered to {run_id}"),
+        }
     }
 }

@@ -53,7 +53,8 @@ fn reply_in_words(reply: &Reply) -> String {
             )
         }
         Reply::SignalAccepted(signal) => {
-            or(signal.is_repeated, "signal repeated", "signal accepted")
+            let accepted = or(signal.is_kept, "signal kept", "signal accepted");
+            or(signal.is_repeated, "signal repeated", &accepted)
         }
         Reply::ApprovalDecided(decided) => {
             let (step, visit) = (&decided.step, decided.visit);

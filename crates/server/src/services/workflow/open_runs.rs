@@ -38,9 +38,13 @@ pub(super) async fn signal(
         namespace: request::namespace(&request.namespace)?,
         body,
     };
-    let reply::SignalAccepted { is_repeated } = context.gateway.submit(command, deadline).await?;
+    let reply::SignalAccepted {
+        is_repeated,
+        is_kept,
+    } = context.gateway.submit(command, deadline).await?;
     Ok(v1::SignalRunResponse {
         existing: is_repeated,
+        kept: is_kept,
     })
 }
 
