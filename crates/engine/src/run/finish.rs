@@ -188,9 +188,13 @@ pub(super) fn force(
     }
     // Until its output is checked, it may still fail: its end is not fixed.
     let is_retracted = run_output::retract_end(turn, run);
-    linked_attempts::prevent(run, reason.as_deref());
+    let is_prevented = linked_attempts::prevent(run, reason.as_deref());
     let end = match run.record.fixed_end.clone() {
         Some(fixed) => {
+            // What prevents an attempt is noted with its reason.
+            if let Some(reason) = reason.filter(|_| !is_prevented) {
+                phase::add_note(run, &format!("ended by force: {reason}"));
+            }
             note_left_out(run, &fixed);
             FinalEnd::from(*fixed)
         }
