@@ -30,7 +30,8 @@ impl Cache {
 
     fn bounded(records_max: NonZeroUsize, bytes_max: usize) -> Self {
         Self {
-            records: LruCache::new(records_max),
+            // The table grows with the records, so that it stays small enough for the caches of the processor.
+            records: LruCache::sparse(records_max),
             bytes: 0,
             bytes_max,
         }
