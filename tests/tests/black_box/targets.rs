@@ -79,8 +79,9 @@ fn a_start_whose_target_is_locked_is_rejected() {
     let _ = flo.text(&[&start[..], &["^b$", "--locks", "^c$"]].concat());
     let refusal = flo.refused(&["workflow", "start", "work", r#"{"vm":"c"}"#]);
     refusal.expect(3, "target_locked");
-    flo.refused(&[&start[..], &["(unclosed"]].concat())
-        .expect(2, "invalid_argument");
+    flo.refused(&[&start[..], &["^b$", "--locks", "(unclosed"]].concat())
+        .expect(2, "invalid_argument")
+        .says("locks[1]: invalid regular expression: unclosed group");
 
     // A computed lock is compiled before the run begins.
     let input = r#"{"lock":"^d"}"#;

@@ -118,11 +118,12 @@ pub(super) fn locks(patterns: &[String]) -> Result<Option<Vec<Lock>>, Refusal> {
         let message = format!("expected at most {LOCKS_MAX} locks, but the request has {count}");
         return Err(Refusal::invalid("locks", message));
     }
-    let locks = patterns.iter().map(|pattern| compile_lock(pattern));
-    let locks: Result<_, String> = locks.collect();
-    locks
-        .map(Some)
-        .map_err(|message| Refusal::invalid("locks", message))
+    let locks = patterns.iter().enumerate().map(|(position, pattern)| {
+        let field = format!("locks[{position}]");
+        compile_lock(pattern)
+            .map_err(|message| Refusal::invalid(&field, format!("{field}: {message}")))
+    });
+    locks.collect::<Result<_, _>>().map(Some)
 }
 
 pub(super) fn answer(started: RunStarted) -> v1::StartRunResponse {
