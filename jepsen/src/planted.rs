@@ -23,7 +23,7 @@ pub struct Planted {
 }
 
 /// Every bug that can be planted.
-pub const PLANTED: [Planted; 5] = [
+pub const PLANTED: [Planted; 9] = [
     Planted {
         bug: "ack-before-commit",
         workload: "register",
@@ -47,6 +47,26 @@ pub const PLANTED: [Planted; 5] = [
     Planted {
         bug: "lost-timer",
         workload: "watch",
+        nemesis: "calm",
+    },
+    Planted {
+        bug: "wide-limit",
+        workload: "concurrency",
+        nemesis: "calm",
+    },
+    Planted {
+        bug: "lost-compensation",
+        workload: "compensations",
+        nemesis: "calm",
+    },
+    Planted {
+        bug: "late-undo",
+        workload: "scopes",
+        nemesis: "calm",
+    },
+    Planted {
+        bug: "lost-merge",
+        workload: "loops",
         nemesis: "calm",
     },
 ];

@@ -75,7 +75,7 @@ impl Gateway {
         command: Command,
         deadline: Instant,
     ) -> Result<Result<Reply, Rejection>, Refusal> {
-        let command = planted::forget_identity(command);
+        let command = planted::changed(command);
         if let Some(reply) = planted::early_reply(&command) {
             let replica = self.replica.clone();
             tokio::spawn(async move { replica.submit(command, deadline).await });

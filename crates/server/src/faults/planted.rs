@@ -2,6 +2,7 @@
 //!
 //! Only a build with debug assertions reads `FLO_PLANTED_BUG`.
 
+use flotilla_engine::definition::{Definition, StepKind};
 use flotilla_engine::{Body, Command, Reply, reply};
 use std::sync::LazyLock;
 
@@ -18,6 +19,14 @@ pub(crate) enum Bug {
     StaleRead,
     /// Some timers never fire.
     LostTimer,
+    /// One run more than a concurrency limit says may hold a key.
+    WideLimit,
+    /// What the target of a step has done is not undone.
+    LostCompensation,
+    /// A `parallel` step with `compensate: true` undoes its work only at the end of the run, if at all.
+    LateUndo,
+    /// What iterations write to the state is not merged.
+    LostMerge,
 }
 
 /// Whether this bug is planted in this process.
@@ -31,8 +40,8 @@ pub(crate) fn has(bug: Bug) -> bool {
     cfg!(debug_assertions) && *PLANTED == Some(bug)
 }
 
-/// Removes what lets the engine recognize a repeated command.
-pub(crate) fn forget_identity(mut command: Command) -> Command {
+/// The command as it is proposed: with a bug, the engine does not learn something.
+pub(crate) fn changed(mut command: Command) -> Command {
     if has(Bug::NoDedup) {
         command.request_id = None;
         match &mut command.body {
@@ -41,7 +50,26 @@ pub(crate) fn forget_identity(mut command: Command) -> Command {
             _ => {}
         }
     }
+    if let Body::CreateDefinition(create) = &mut command.body {
+        change_definition(&mut create.definition);
+    }
     command
+}
+
+fn change_definition(definition: &mut Definition) {
+    if has(Bug::WideLimit) {
+        for limit in &mut definition.concurrency {
+            limit.limit += 1;
+        }
+    }
+    for step in &mut definition.steps {
+        match &mut step.kind {
+            StepKind::Run(run) if has(Bug::LostCompensation) => run.compensation = None,
+            StepKind::Parallel(parallel) if has(Bug::LateUndo) => parallel.compensates = false,
+            StepKind::ForEach(for_each) if has(Bug::LostMerge) => for_each.merge.clear(),
+            _ => {}
+        }
+    }
 }
 
 /// The reply that is given before the command is committed, if any.
@@ -57,6 +85,10 @@ fn named(name: &str) -> Option<Bug> {
         "no-dedup" => Some(Bug::NoDedup),
         "stale-read" => Some(Bug::StaleRead),
         "lost-timer" => Some(Bug::LostTimer),
+        "wide-limit" => Some(Bug::WideLimit),
+        "lost-compensation" => Some(Bug::LostCompensation),
+        "late-undo" => Some(Bug::LateUndo),
+        "lost-merge" => Some(Bug::LostMerge),
         _ => None,
     }
 }
