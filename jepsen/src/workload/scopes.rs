@@ -272,12 +272,12 @@ mod tests {
         step_cancelled race/left left-two -
         action_completed race/left left-two success
         scope_ended race/left - cancelled
-        compensation_started - left-two -
-        action_completed - left-two success
-        compensation_completed - left-two -
-        compensation_started - left-one -
-        action_completed - left-one success
-        compensation_completed - left-one -
+        compensation_started race/left left-two -
+        action_completed race/left left-two success
+        compensation_completed race/left left-two -
+        compensation_started race/left left-one -
+        action_completed race/left left-one success
+        compensation_completed race/left left-one -
         step_completed - race success
         step_started - fan -
         scope_started fan/good - -
@@ -293,9 +293,9 @@ mod tests {
         step_cancelled fan/good good-one -
         action_completed fan/good good-one success
         scope_ended fan/good - cancelled
-        compensation_started - bad-one -
-        action_completed - bad-one success
-        compensation_completed - bad-one -
+        compensation_started fan/bad bad-one -
+        action_completed fan/bad bad-one success
+        compensation_completed fan/bad bad-one -
         step_completed - fan failure
         step_started - dropped -
         scope_started dropped - -
@@ -307,9 +307,9 @@ mod tests {
         step_cancelled dropped dropped-two -
         action_completed dropped dropped-two success
         scope_ended dropped - cancelled
-        compensation_started - dropped-one -
-        action_completed - dropped-one success
-        compensation_completed - dropped-one -
+        compensation_started dropped dropped-one -
+        action_completed dropped dropped-one success
+        compensation_completed dropped dropped-one -
         step_completed - dropped timeout
         step_started - kept -
         scope_started kept - -
@@ -329,15 +329,15 @@ mod tests {
         compensation_started - last -
         action_completed - last success
         compensation_completed - last -
-        compensation_started - kept-one -
-        action_completed - kept-one success
-        compensation_completed - kept-one -
-        compensation_started - right-two -
-        action_completed - right-two success
-        compensation_completed - right-two -
-        compensation_started - right-one -
-        action_completed - right-one success
-        compensation_completed - right-one -
+        compensation_started kept kept-one -
+        action_completed kept kept-one success
+        compensation_completed kept kept-one -
+        compensation_started race/right right-two -
+        action_completed race/right right-two success
+        compensation_completed race/right right-two -
+        compensation_started race/right right-one -
+        action_completed race/right right-one success
+        compensation_completed race/right right-one -
         compensation_started - first -
         action_completed - first success
         compensation_completed - first -";
@@ -345,23 +345,23 @@ mod tests {
     const END: &str = "phase_changed - - compensating";
 
     /// The first lines of `FAILED` that the cancelled run does not have: it is cancelled while it undoes the losing branch.
-    const CANCELLED_FROM: &str = "action_completed - left-two success
-        compensation_completed - left-two -";
+    const CANCELLED_FROM: &str = "action_completed race/left left-two success
+        compensation_completed race/left left-two -";
     /// The lines that replace the rest of `FAILED`.
     const CANCELLED: &str = "step_cancelled - race -
         phase_changed - - cancelling
-        action_completed - left-two success
-        compensation_completed - left-two -
+        action_completed race/left left-two success
+        compensation_completed race/left left-two -
         phase_changed - - compensating
-        compensation_started - right-two -
-        action_completed - right-two success
-        compensation_completed - right-two -
-        compensation_started - right-one -
-        action_completed - right-one success
-        compensation_completed - right-one -
-        compensation_started - left-one -
-        action_completed - left-one success
-        compensation_completed - left-one -
+        compensation_started race/right right-two -
+        action_completed race/right right-two success
+        compensation_completed race/right right-two -
+        compensation_started race/right right-one -
+        action_completed race/right right-one success
+        compensation_completed race/right right-one -
+        compensation_started race/left left-one -
+        action_completed race/left left-one success
+        compensation_completed race/left left-one -
         compensation_started - first -
         action_completed - first success
         compensation_completed - first -";
@@ -477,11 +477,11 @@ mod tests {
         reasons.join("; ")
     }
 
-    fn undo(step: &str) -> String {
+    fn undo(scope: &str, step: &str) -> String {
         format!(
-            "compensation_started - {step} -
-            action_completed - {step} success
-            compensation_completed - {step} -\n"
+            "compensation_started {scope} {step} -
+            action_completed {scope} {step} success
+            compensation_completed {scope} {step} -\n"
         )
     }
 
@@ -491,8 +491,14 @@ mod tests {
             let reason = reason(&old.concat(), &new.concat());
             assert!(reason.contains(expected), "{reason}");
         };
-        let (one, two) = (&*undo("left-one"), &*undo("left-two"));
-        let (kept, won) = (&*undo("kept-one"), &*undo("right-two"));
+        let (one, two) = (
+            &*undo("race/left", "left-one"),
+            &*undo("race/left", "left-two"),
+        );
+        let (kept, won) = (
+            &*undo("kept", "kept-one"),
+            &*undo("race/right", "right-two"),
+        );
         let race_ends = "step_completed - race success\n";
         let kept_ends = "step_completed - kept timeout\n";
         let loser_ends = "scope_ended race/left - cancelled\n";
@@ -501,12 +507,12 @@ mod tests {
         is_found(
             &[two, one],
             &[one, two],
-            "due is that of Some(\"left-two\")",
+            "due is that of Some((\"race/left\", \"left-two\"))",
         );
         is_found(
             &[kept, won],
             &[won, kept],
-            "due is that of Some(\"kept-one\")",
+            "due is that of Some((\"kept\", \"kept-one\"))",
         );
         // After the step that drops it has ended, or not at all.
         is_found(&[one, race_ends], &[race_ends, one], "is not undone");

@@ -107,11 +107,11 @@ impl Area {
             };
             if !self.contains(&active) {
                 run.put_back(active);
-            } else if active.call.is_compensation() {
+            } else if let Some(undone) = &mut active.undone {
                 // What is undone already is undone to its end.
                 let (scope, owner) = self.undone_for;
+                undone.owner = owner;
                 active.scope = scope;
-                active.undoes_for = Some(owner);
                 run.put_back(active);
             } else if active.call.is_on_cancel() || active.is_stopping() {
                 self.take_over(turn, run, active);

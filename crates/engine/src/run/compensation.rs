@@ -14,7 +14,7 @@ use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, CompensationPlace, CompensationRecord, Compensations, Dropped,
     EventKind, IterationResults, JoinDecision, PayloadRef, Phase, RunRecord, ScopePath,
-    TargetResult, UndoOwner, Work,
+    TargetResult, UndoOwner, Undone, Work,
 };
 use crate::turn::{Draft, LoadedRun, NewVisit, Turn, TurnResult};
 use std::ops::ControlFlow;
@@ -125,7 +125,7 @@ fn enter_made(
         None => default_input(turn, run, active, output)?,
     };
     let record = CompensationRecord {
-        path: run.scope_id(active.scope).path,
+        scope: run.scope_id(active.scope),
         step: active.step,
         visit: active.visit,
         call,
@@ -249,7 +249,7 @@ fn newest_below(
         if place.order() < active.compensations_before {
             return ControlFlow::Break(());
         }
-        let Some(position) = position_below(&around, active, &record.path) else {
+        let Some(position) = position_below(&around, active, &record.scope.path) else {
             return ControlFlow::Continue(());
         };
         below.push((place, position, record));
@@ -327,12 +327,12 @@ fn next_of_run(
     };
     match found {
         Some(found) => {
-            let undone = Undone {
+            let due = DueCompensation {
                 owner: UndoOwner::Run,
                 scope: ScopeNumber::ROOT,
                 found,
             };
-            begin(turn, queue, run, undone);
+            begin(turn, queue, run, due);
         }
         None => queue.push(run.number, Work::NextPhase),
     }
@@ -363,12 +363,12 @@ fn next_of_step(
     match found {
         Some(found) => {
             let owner = UndoOwner::Step(activation);
-            let undone = Undone {
+            let due = DueCompensation {
                 owner,
                 scope,
                 found,
             };
-            begin(turn, queue, run, undone);
+            begin(turn, queue, run, due);
         }
         None => queue.push(run.number, Work::ConcludeUndone { activation }),
     }
@@ -390,7 +390,7 @@ fn is_made_for(
     activation: u64,
 ) -> Result<bool, StoreError> {
     let owner = UndoOwner::Step(activation);
-    is_active(turn, run, |active| active.undoes_for == Some(owner))
+    is_active(turn, run, |active| active.undoes_for() == Some(owner))
 }
 
 /// Whether a compensation is being made that `is_meant`.
@@ -413,20 +413,24 @@ fn is_active(
 }
 
 /// A compensation that is about to begin.
-struct Undone {
+struct DueCompensation {
     owner: UndoOwner,
     /// Where it is executed.
     scope: ScopeNumber,
     found: Found,
 }
 
-fn begin(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun, undone: Undone) {
-    let Undone {
+fn begin(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    due: DueCompensation,
+) {
+    let DueCompensation {
         owner,
         scope,
-        found,
-    } = undone;
-    let (place, record) = found;
+        found: (place, record),
+    } = due;
     turn.delete::<Compensations>(&(run.number, place));
     run.record.compensations.open_count -= 1;
     let visit = NewVisit {
@@ -436,7 +440,8 @@ fn begin(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun, un
     };
     let mut active = run.activate(turn.now_ms(), visit);
     active.call = record.call;
-    active.undoes_for = Some(owner);
+    let scope = record.scope.clone();
+    active.undone = Some(Box::new(Undone { owner, scope }));
     run.note(&active, EventKind::CompensationStarted);
     let activation = active.number;
     let work = match record.input {
@@ -474,14 +479,14 @@ pub(super) fn conclude(
     } else {
         run.note(active, EventKind::CompensationCompleted);
     }
-    Ok(active.undoes_for.map(|owner| Work::Undo { owner }))
+    Ok(active.undoes_for().map(|owner| Work::Undo { owner }))
 }
 
 /// Notes in the run that a compensation has failed. Once the end of the run is decided, its detail says why; before that,
 /// [`note_dropped`] does when it ends.
 fn note_failure(run: &mut LoadedRun, active: &Activation, why: &str) {
     let phase = run.record.fixed_end.as_ref().map(|end| end.phase);
-    if active.undoes_for == Some(UndoOwner::Run) && phase == Some(Phase::Compensating) {
+    if active.undoes_for() == Some(UndoOwner::Run) && phase == Some(Phase::Compensating) {
         run.record.compensations.has_failed = true;
     } else {
         run.record.compensations.dropped_failed_count += 1;

@@ -427,7 +427,7 @@ impl<'d> Remap<'d> {
     }
 
     fn compensation(&mut self, record: &CompensationRecord) -> Option<CompensationRecord> {
-        let path = record.path.mapped(self.own, &self.mapping);
+        let path = record.scope.path.mapped(self.own, &self.mapping);
         let Some((path, step)) = path.zip(self.mapping.step(record.step)) else {
             let cause = self.outermost_difference(record.step);
             self.missing_compensations.insert(record.step, Some(cause));
@@ -437,7 +437,10 @@ impl<'d> Remap<'d> {
             self.missing_compensations.insert(record.step, None);
         }
         Some(CompensationRecord {
-            path,
+            scope: ScopeId {
+                path,
+                ..record.scope
+            },
             step,
             ..record.clone()
         })

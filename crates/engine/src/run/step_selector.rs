@@ -80,7 +80,7 @@ impl StepSelector {
         let name = &run.definition.definition.step(active.step).name;
         self.step.as_ref().is_none_or(|step| step == name)
             && self.visit.is_none_or(|visit| visit == active.visit)
-            && scope.is_none_or(|path| *path == run.scope_id(active.scope).path)
+            && scope.is_none_or(|path| *path == run.shown_scope(active).path)
     }
 }
 
@@ -88,7 +88,7 @@ impl StepSelector {
 fn describe(run: &LoadedRun, active: &Activation) -> String {
     let definition = &run.definition.definition;
     let step = &definition.step(active.step).name;
-    let path = scope_path::to_text(definition, &run.scope_id(active.scope).path);
+    let path = scope_path::to_text(definition, &run.shown_scope(active).path);
     match path.is_empty() {
         true => format!("\"{step}\""),
         false => format!("\"{step}\" in scope \"{path}\""),

@@ -1,7 +1,8 @@
 //! Activations: the open visits of runs to steps, and the results of ended visits.
 
 use super::{
-    DefinitionNumber, PayloadRef, PlanState, PlanWait, TargetResult, UndoOwner, Undoing, tables,
+    DefinitionNumber, PayloadRef, PlanState, PlanWait, TargetResult, UndoOwner, Undoing, Undone,
+    tables,
 };
 use crate::definition::{CallRole, Definition, StepIndex};
 use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
@@ -45,8 +46,8 @@ pub struct Activation {
     pub compensations_before: u64,
     /// Whether its call was made, can be undone, and the end of the attempt has not been noted yet (W82).
     pub is_call_open: bool,
-    /// For what it undoes something, if it makes a compensation.
-    pub undoes_for: Option<UndoOwner>,
+    /// What it undoes, if it makes a compensation.
+    pub undone: Option<Box<Undone>>,
     /// How it ends, while something has to end before it.
     pub ending: MostlyDefault<ActivationEnding>,
     /// The mapped input.
@@ -112,6 +113,12 @@ impl Activation {
     pub fn is_stopping(&self) -> bool {
         let is_cancelled = self.ending.cancelled_with.is_some() && !self.call.is_on_cancel();
         is_cancelled || self.ending.timeout_result.is_some()
+    }
+
+    /// For what it undoes something, if it makes a compensation.
+    #[must_use]
+    pub fn undoes_for(&self) -> Option<UndoOwner> {
+        self.undone.as_ref().map(|undone| undone.owner)
     }
 
     /// The attempt, counted over all calls of the visit, from 1.

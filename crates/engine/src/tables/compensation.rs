@@ -1,6 +1,6 @@
 //! What the run undoes: its compensations (W82).
 
-use super::{PayloadRef, ScopePath, TargetResult, tables};
+use super::{PayloadRef, ScopeId, TargetResult, tables};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::RunNumber;
 use crate::mostly_default::ConstDefault;
@@ -42,8 +42,8 @@ impl super::Key for CompensationPlace {
 /// An attempt at a step whose effect can be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompensationRecord {
-    /// The path of the scope of the step.
-    pub path: ScopePath,
+    /// The scope of the step.
+    pub scope: ScopeId,
     /// The step.
     pub step: StepIndex,
     /// The visit to it.
@@ -141,6 +141,15 @@ pub struct Undoing {
     pub target_result: TargetResult,
     /// When it is tried again, in milliseconds; `None` if it is left.
     pub retry_due_ms: Option<u64>,
+}
+
+/// What the activation of a compensation undoes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// For what.
+    pub owner: UndoOwner,
+    /// The scope of the visit that it undoes. It may have ended; the compensation is executed in the scope of its owner.
+    pub scope: ScopeId,
 }
 
 /// What a compensation is executed for.

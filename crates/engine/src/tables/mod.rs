@@ -63,7 +63,7 @@ pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use compensation::{
     CompensationCounts, CompensationPlace, CompensationProgress, CompensationRecord, Compensations,
-    Dropped, UndoOwner, Undoing,
+    Dropped, UndoOwner, Undoing, Undone,
 };
 pub use concurrency::{
     BoundIdempotencyKeys, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers,

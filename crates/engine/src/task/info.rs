@@ -38,14 +38,13 @@ impl AddTaskInfo {
             return Err(Rejection::from(Undeliverable::TaskWithoutRun(task.number)).into());
         };
         let mut run = turn.load_run(run)?;
-        let active = run.activation(turn, activation)?;
+        let active = run.activation(turn, activation)?.cloned();
         // A step that was abandoned has left its scope.
-        let place = active.map(|active| (active.scope, active.step, active.visit));
-        let task = place.map(|(scope, step, visit)| InfoTask {
+        let task = active.map(|active| InfoTask {
             definition: run.record.definition,
-            scope: run.scope_id(scope),
-            step,
-            visit,
+            scope: run.shown_scope(&active),
+            step: active.step,
+            visit: active.visit,
             action_run: task.number,
             attempt,
         });

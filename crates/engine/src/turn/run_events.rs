@@ -2,7 +2,7 @@
 
 use super::{LoadedRun, Turn, TurnResult};
 use crate::definition::StepIndex;
-use crate::ids::RunNumber;
+use crate::ids::{RunNumber, ScopeNumber};
 use crate::store::StoreError;
 use crate::tables::{Activation, Event, EventKind, ScopeId, StepResult};
 
@@ -36,9 +36,13 @@ impl LoadedRun {
 
     fn add_event(&mut self, event: Event) {
         if event.kind.is_kept_in_iterations() || !self.is_silent(&event.scope, event.visit) {
-            self.noted_bytes += event.content_bytes();
-            self.events.push(event);
+            self.keep_event(event);
         }
+    }
+
+    fn keep_event(&mut self, event: Event) {
+        self.noted_bytes += event.content_bytes();
+        self.events.push(event);
     }
 
     /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like; nor those
@@ -50,13 +54,7 @@ impl LoadedRun {
 
     /// Adds an event about an active step to the run's history.
     pub(crate) fn note(&mut self, activation: &Activation, kind: EventKind) {
-        self.add_event(Event {
-            scope: self.scope_id(activation.scope),
-            step: Some(activation.step),
-            visit: activation.visit,
-            activation: Some(activation.number),
-            kind,
-        });
+        self.add_event_about(About::of(activation), kind);
     }
 
     /// Like [`LoadedRun::note`], for the activation `number`, which may have ended.
@@ -67,25 +65,63 @@ impl LoadedRun {
         kind: EventKind,
     ) -> Result<(), StoreError> {
         let active = self.activation(turn, number)?;
-        match active.map(|active| (active.scope, active.step, active.visit)) {
-            Some((scope, step, visit)) => {
-                let scope = self.scope_id(scope);
-                self.add_event(Event {
-                    scope,
-                    step: Some(step),
-                    visit,
-                    activation: Some(number),
-                    kind,
-                });
-            }
+        match active.map(About::of) {
+            Some(about) => self.add_event_about(about, kind),
             None => self.note_run(kind),
         }
         Ok(())
     }
 
+    /// Adds an event about an activation. That of a compensation is about the scope of what it undoes; whether it is kept
+    /// depends on where it is executed.
+    fn add_event_about(&mut self, about: About, kind: EventKind) {
+        let scope = self.scope_id(about.scope);
+        if kind.is_kept_in_iterations() || !self.is_silent(&scope, about.visit) {
+            self.keep_event(Event {
+                scope: about.undone.unwrap_or(scope),
+                step: Some(about.step),
+                visit: about.visit,
+                activation: Some(about.activation),
+                kind,
+            });
+        }
+    }
+
+    /// The scope that an activation is shown with: that of what it undoes, if it makes a compensation.
+    pub(crate) fn shown_scope(&self, activation: &Activation) -> ScopeId {
+        match &activation.undone {
+            Some(undone) => undone.scope.clone(),
+            None => self.scope_id(activation.scope),
+        }
+    }
+
     /// The number of the next event that is added to the run's history.
     pub(crate) fn next_event(&self) -> u64 {
         self.record.history.events_count + self.events.len() as u64 + 1
+    }
+}
+
+/// The activation that an event is about.
+struct About {
+    activation: u64,
+    /// The scope in which it is executed.
+    scope: ScopeNumber,
+    step: StepIndex,
+    visit: u32,
+    /// The scope of what it undoes, if it makes a compensation.
+    undone: Option<ScopeId>,
+}
+
+impl About {
+    fn of(activation: &Activation) -> Self {
+        let undone = activation.undone.as_deref();
+        Self {
+            activation: activation.number,
+            scope: activation.scope,
+            step: activation.step,
+            visit: activation.visit,
+            undone: undone.map(|undone| undone.scope.clone()),
+        }
     }
 }
 

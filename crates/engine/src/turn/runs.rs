@@ -349,7 +349,7 @@ impl LoadedRun {
             timeouts: MostlyDefault::default(),
             compensations_before: self.record.compensations.entered_count,
             is_call_open: false,
-            undoes_for: None,
+            undone: None,
             ending: MostlyDefault::default(),
             input: self.record.input,
             state: ActivationState::Executing,

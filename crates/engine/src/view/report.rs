@@ -233,7 +233,10 @@ impl<'a> Search<'a> {
     fn add_events(&mut self) -> Result<(), StoreError> {
         let mut phase = None;
         let mut visited = BTreeSet::new();
-        let mut succeeded = BTreeSet::new();
+        // The number of the event that ended the iteration, by its path.
+        let mut succeeded = BTreeMap::new();
+        // The number of the event that began the compensation, by its activation.
+        let mut undone_at = BTreeMap::new();
         let range = KeyRange::prefix(&encode_prefix::<History>(&self.number));
         visit::<History>(
             self.reader,
@@ -246,7 +249,8 @@ impl<'a> Search<'a> {
                         EventKind::PhaseChanged { phase: next } => phase = Some(*next),
                         EventKind::RunResumed { .. } => phase = None,
                         EventKind::IterationEnded { index, outcome } if is_good(outcome) => {
-                            succeeded.extend(iteration(definition, event, *index));
+                            let path = iteration(definition, event, *index);
+                            succeeded.extend(path.map(|path| (path, seq)));
                         }
                         _ => {}
                     }
@@ -256,6 +260,9 @@ impl<'a> Search<'a> {
                     let (Some(step), Some(activation)) = (event.step, event.activation) else {
                         continue;
                     };
+                    if event.kind == EventKind::CompensationStarted {
+                        undone_at.insert(activation, seq);
+                    }
                     let found = self.found.entry(activation).or_insert_with(|| {
                         let begins = begins(&event.kind);
                         let phase = phase.filter(|_| begins);
@@ -272,15 +279,24 @@ impl<'a> Search<'a> {
             },
         )?;
         for active in &self.active {
-            let new = || Visit::of_active(self.definitions.current(), active);
+            let definition = self.definitions.current();
+            let new = || Visit::of_active(definition, active);
             let found = self.found.entry(active.number);
-            found.and_modify(Visit::reopen).or_insert_with(new);
+            found
+                .and_modify(|visit| visit.continue_as(active))
+                .or_insert_with(new);
+            if let Some(undone) = &active.undone {
+                let path = || ReportedPath::of(definition, &undone.scope.path);
+                self.paths.entry(undone.scope.number).or_insert_with(path);
+            }
         }
         let paths = &self.paths;
-        self.found.retain(|_, visit| {
+        self.found.retain(|activation, visit| {
             let path = paths.get(&visit.scope).map_or(&[][..], |path| &path.steps);
             let mut above = (1..=path.len()).map(|length| &path[..length]);
-            !above.any(|above| succeeded.contains(above))
+            // What was undone after the success of the iteration is not a part of it.
+            let undone_at = undone_at.get(activation).copied().unwrap_or_default();
+            !above.any(|above| succeeded.get(above).is_some_and(|ended| undone_at < *ended))
         });
         Ok(())
     }

@@ -235,7 +235,8 @@ impl Visit {
             action_run: active.state.action_run(),
             ..Self::to(definition, active.step)
         };
-        if active.call.is_compensation() {
+        if let Some(undone) = &active.undone {
+            visit.scope = undone.scope.number;
             visit.compensate();
         } else if active.call.is_on_cancel() {
             visit.follow_cancellation();
@@ -310,8 +311,15 @@ impl Visit {
         self.reopen();
     }
 
-    /// It is active, although it has ended before: it was resumed.
-    pub(super) fn reopen(&mut self) {
+    /// It is active. If the history has its end, it was resumed.
+    pub(super) fn continue_as(&mut self, active: &Activation) {
+        if active.undone.is_some() {
+            self.compensate();
+        }
+        self.reopen();
+    }
+
+    fn reopen(&mut self) {
         self.ended_at_ms = None;
         self.outcome = None;
         self.output = None;

@@ -466,11 +466,12 @@ fn current_steps(
             true => "compensation",
             false => step.kind.name(),
         };
-        let scope = read::<Scopes>(reader, &(number, active.scope))?;
+        let scope = match &active.undone {
+            Some(undone) => Some(undone.scope.path.clone()),
+            None => read::<Scopes>(reader, &(number, active.scope))?.map(|open| open.id.path),
+        };
         steps.push(CurrentStep {
-            scope: scope.map_or_else(String::new, |open| {
-                scope_path::to_text(definition, &open.id.path)
-            }),
+            scope: scope.map_or_else(String::new, |path| scope_path::to_text(definition, &path)),
             step: step.name.clone(),
             visit: active.visit,
             kind,

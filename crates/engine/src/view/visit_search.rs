@@ -223,6 +223,10 @@ impl<'a> VisitSearch<'a> {
         else {
             return;
         };
+        // What a compensation undoes has ended before: its events belong to no visit.
+        if entry.event.kind == EventKind::CompensationStarted {
+            return;
+        }
         if entry.event.kind == EventKind::StepStarted {
             self.begun.insert(place);
             self.found.push(end.entered(place, entry.record.at_ms));

@@ -13,8 +13,8 @@ const HEAD: &str = "\
 
 `flo workflow history RUN` prints the events of a run, `--follow` continues as they occur, and `-o json` prints one object
 a line with `seq`, `at_ms`, `raft_index`, `node_id`, `term`, `type`, `scope`, `step`, `visit`, `detail` and the attributes of
-its type. `scope`, `step` and `visit` say which step the event is about, if any; `node_id` is the leader that proposed the
-event's entry.
+its type. `scope`, `step` and `visit` say which step the event is about, if any; for a compensation, that is the step that it
+undoes. `node_id` is the leader that proposed the event's entry.
 
 A history has at most 10,000 events; beyond that, its middle is dropped, and the run continues.
 

@@ -106,8 +106,8 @@ pub(super) struct Replay<'f> {
     decided: BTreeSet<&'f str>,
     /// What has succeeded and is not undone, in the order of its success.
     done: Vec<Place<'f>>,
-    /// The step whose compensation is being executed, and whether the action has succeeded.
-    undoing: Option<(&'f str, bool)>,
+    /// What is being undone, and whether the action of the compensation has succeeded.
+    undoing: Option<(Place<'f>, bool)>,
     /// Empty until the end of the run is decided.
     phase: &'f str,
     is_run_cancelled: bool,
@@ -282,7 +282,7 @@ impl<'f> Replay<'f> {
         let place = (fact.scope.as_str(), fact.step.as_str());
         let step = place.1;
         match (&mut self.undoing, self.visits.get_mut(&place)) {
-            (Some((undone, is_undone @ false)), _) if place == ("", undone) => {
+            (Some((undone, is_undone @ false)), _) if place == *undone => {
                 *is_undone = true;
                 self.executed.push(format!("undo-{step}"));
             }
@@ -311,17 +311,19 @@ impl<'f> Replay<'f> {
             "compensating" => self.done.len().checked_sub(1),
             _ => None,
         };
-        let next = next.map(|at| self.done.remove(at).1);
-        expect(next == Some(&fact.step), || {
+        let next = next.map(|at| self.done.remove(at));
+        let place = (fact.scope.as_str(), fact.step.as_str());
+        expect(next == Some(place), || {
             format!("the next compensation due is that of {next:?}")
         })?;
-        self.undoing = Some((&fact.step, false));
+        self.undoing = Some((place, false));
         Ok(())
     }
 
     fn end_undo(&mut self, fact: &'f Fact) -> Result<(), String> {
         let ended = self.undoing.take();
-        expect(ended == Some((&fact.step, true)), || {
+        let place = (fact.scope.as_str(), fact.step.as_str());
+        expect(ended == Some((place, true)), || {
             format!("the compensation in progress was {ended:?}")
         })
     }

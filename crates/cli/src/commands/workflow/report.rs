@@ -17,7 +17,7 @@ const CHILDREN_MAX: usize = 1000;
 ///
 /// Prints a table of the visits, in the order in which they began. With -o json, each visit also has
 /// its input, its output and its attempts: when each began and ended, which worker ran it, and why it
-/// failed. Iterations that succeeded are left out.
+/// failed. Iterations that succeeded are left out, except for compensations that undo them later.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow report wfrun-1\n  flo workflow report wfrun-1 --children 2 -o json"

@@ -263,7 +263,7 @@ pub(super) fn are_open(store: &MemoryStore, number: RunNumber, active: &Activati
     let owner = Some(UndoOwner::Step(active.number));
     let is_undoing = activations
         .iter()
-        .any(|(_, other)| other.undoes_for == owner);
+        .any(|(_, other)| other.undoes_for() == owner);
     // A later entry starts the next compensation, or ends the step, which was cancelled, with the cancelled scope.
     let run = read::<Runs>(store, &number).expect("the run");
     let is_between = active.ending.cancelled_with.is_some()

@@ -103,7 +103,7 @@ impl Observations {
         for ((run, activation), active) in rows::<Activations>(&player.store, &()) {
             if active.call.is_compensation() {
                 let undone = undone_by(player, active.input);
-                let owner = active.undoes_for.expect("it undoes for something");
+                let owner = active.undoes_for().expect("it undoes for something");
                 // The end of the run takes over what is being undone for a step that is cancelled.
                 let compensation = self.compensations.entry((run, activation));
                 compensation.or_insert((undone, owner));

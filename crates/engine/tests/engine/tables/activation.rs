@@ -1,6 +1,6 @@
 //! What an active step waits for.
 
-use super::{Row, plan, row, target_result};
+use super::{Row, plan, row, scope_id, target_result};
 use crate::samples;
 use flotilla_engine::definition::{CallRole, StepIndex};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, ScopeNumber};
@@ -9,6 +9,7 @@ use flotilla_engine::rows::{
     Activation, ActivationEnding, ActivationState, ActivationTimeouts, Activations, Branches,
     DefinitionNumber, Dropped, IterationResult, Iterations, JoinDecision, OpenApproval,
     QueuedChild, ResumableSteps, SignalWait, TaskError, UncheckedOutput, UndoOwner, Undoing,
+    Undone,
 };
 
 /// An activation in each state that there is.
@@ -26,7 +27,10 @@ pub(super) fn rows() -> Vec<Row> {
         call_started_at_ms: 1_500,
         timeouts: timeouts().into(),
         compensations_before: 4,
-        undoes_for: Some(UndoOwner::Step(3)),
+        undone: Some(Box::new(Undone {
+            owner: UndoOwner::Step(3),
+            scope: scope_id(),
+        })),
         is_call_open: true,
         ending: ending().into(),
         input: samples::payload(),

@@ -1,6 +1,6 @@
 //! Signals that a run keeps, and decisions about its approvals.
 
-use super::{Row, row, scope_path};
+use super::{Row, row, scope_id, scope_path};
 use crate::samples;
 use flotilla_engine::definition::{CallRole, StepIndex};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
@@ -28,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
         row::<Compensations>(
             (run, CompensationPlace::of(3)),
             CompensationRecord {
-                path: scope_path(),
+                scope: scope_id(),
                 step: StepIndex(3),
                 visit: 2,
                 call: CallRole::FallbackCompensation,
