@@ -115,6 +115,13 @@ pub(super) struct Replay<'f> {
     executed: Vec<String>,
 }
 
+impl Fact {
+    /// The step that it is about.
+    fn place(&self) -> Place<'_> {
+        (&self.scope, &self.step)
+    }
+}
+
 impl fmt::Display for Fact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -228,8 +235,7 @@ impl<'f> Replay<'f> {
             expect(!self.has_open_scopes(), || "scopes are open".to_owned())?;
             self.check_dropped_work_is_undone()?;
         }
-        let place = (fact.scope.as_str(), fact.step.as_str());
-        let is_new = self.visits.insert(place, Visit::Open).is_none();
+        let is_new = self.visits.insert(fact.place(), Visit::Open).is_none();
         expect(is_new, || "the step has started before".to_owned())
     }
 
@@ -256,7 +262,7 @@ impl<'f> Replay<'f> {
     }
 
     fn end_step(&mut self, fact: &'f Fact, end: Visit) -> Result<(), String> {
-        let before = self.visits.insert((&fact.scope, &fact.step), end);
+        let before = self.visits.insert(fact.place(), end);
         expect(before == Some(Visit::Open), || {
             format!("the step was not open, but {before:?}")
         })
@@ -279,7 +285,7 @@ impl<'f> Replay<'f> {
 
     /// An action has succeeded: that of a step, of its compensation or of its `onCancel`.
     fn succeed(&mut self, fact: &'f Fact) -> Result<(), String> {
-        let place = (fact.scope.as_str(), fact.step.as_str());
+        let place = fact.place();
         let step = place.1;
         match (&mut self.undoing, self.visits.get_mut(&place)) {
             (Some((undone, is_undone @ false)), _) if place == *undone => {
@@ -312,7 +318,7 @@ impl<'f> Replay<'f> {
             _ => None,
         };
         let next = next.map(|at| self.done.remove(at));
-        let place = (fact.scope.as_str(), fact.step.as_str());
+        let place = fact.place();
         expect(next == Some(place), || {
             format!("the next compensation due is that of {next:?}")
         })?;
@@ -322,8 +328,7 @@ impl<'f> Replay<'f> {
 
     fn end_undo(&mut self, fact: &'f Fact) -> Result<(), String> {
         let ended = self.undoing.take();
-        let place = (fact.scope.as_str(), fact.step.as_str());
-        expect(ended == Some((place, true)), || {
+        expect(ended == Some((fact.place(), true)), || {
             format!("the compensation in progress was {ended:?}")
         })
     }
