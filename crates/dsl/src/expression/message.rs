@@ -14,11 +14,9 @@ pub(super) fn of_parser(text: &str, errors: &ParseErrors) -> ExpressionError {
     if message.contains("Recursion limit") {
         return super::lower::too_deep(column);
     }
-    let error = ExpressionError::new(Code::E517, column, reworded(message));
-    match hint(text, column) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+    let mut error = ExpressionError::new(Code::E517, column, reworded(message));
+    error.hint = hint(text, column).map(str::to_owned);
+    error
 }
 
 /// A hint, if the text at the error is the syntax of another language.

@@ -199,7 +199,7 @@ impl expression::Names for RunNames<'_, '_> {
 
     fn first_segments(&self) -> Vec<String> {
         let names: &[&str] = match self.visible {
-            Visible::Run => &["input", "state", "steps", "meta", "flo"],
+            Visible::Run => &path::ROOTS,
             Visible::Result => &["input", "state", "steps", "meta", "flo", "result"],
             Visible::Error => &["input", "state", "steps", "meta", "flo", "error"],
             Visible::Attempt => &["input", "state", "steps", "meta", "flo", "error", "attempt"],

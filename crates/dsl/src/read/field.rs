@@ -245,11 +245,9 @@ impl<'doc> Field<'doc> {
         match &self.node.kind {
             Kind::Mapping(entries) => Ok(Fields::new(self.place.clone(), self.key_span, entries)),
             _ => {
-                let finding = self.mismatch_finding(Code::E100, "a mapping");
-                Err(context.error(match self.as_mapping() {
-                    Some(example) => finding.hint(example),
-                    None => finding,
-                }))
+                let mut finding = self.mismatch_finding(Code::E100, "a mapping");
+                finding.hint = self.as_mapping();
+                Err(context.error(finding))
             }
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn is_path(text: &str) -> bool {
 }
 
 /// The roots of paths that are available in most places.
-const ROOTS: [&str; 5] = ["input", "state", "steps", "meta", "flo"];
+pub(super) const ROOTS: [&str; 5] = ["input", "state", "steps", "meta", "flo"];
 
 /// The path that a literal was probably meant to be: one that is available here, without its prefix or with a part of it.
 pub(super) fn meant_by(literal: &str, context: &Context<'_>) -> Option<String> {
