@@ -14,35 +14,37 @@ impl LoadedRun {
 
     /// Adds an event about a scope to the run's history.
     pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
-        self.add_event(Event {
+        let event = Event {
             scope,
             step: None,
             visit: 0,
             activation: None,
             kind,
-        });
+        };
+        self.add_event(event, None);
     }
 
     /// Adds the event of a result with which the run begins to its history (W90).
     pub(crate) fn note_taken_over(&mut self, scope: ScopeId, step: StepIndex, result: StepResult) {
-        self.add_event(Event {
+        let event = Event {
             scope,
             step: Some(step),
             visit: result.visit,
             activation: None,
             kind: EventKind::StepTakenOver(Box::new(result)),
-        });
+        };
+        self.add_event(event, None);
     }
 
-    fn add_event(&mut self, event: Event) {
+    /// Adds an event, unless the scope in which it happens is silent. It is shown with the scope `undone`, if there is one.
+    fn add_event(&mut self, mut event: Event, undone: Option<ScopeId>) {
         if event.kind.is_kept_in_iterations() || !self.is_silent(&event.scope, event.visit) {
-            self.keep_event(event);
+            if let Some(undone) = undone {
+                event.scope = undone;
+            }
+            self.noted_bytes += event.content_bytes();
+            self.events.push(event);
         }
-    }
-
-    fn keep_event(&mut self, event: Event) {
-        self.noted_bytes += event.content_bytes();
-        self.events.push(event);
     }
 
     /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like; nor those
@@ -72,19 +74,16 @@ impl LoadedRun {
         Ok(())
     }
 
-    /// Adds an event about an activation. That of a compensation is about the scope of what it undoes; whether it is kept
-    /// depends on where it is executed.
+    /// Adds an event about an activation.
     fn add_event_about(&mut self, about: About, kind: EventKind) {
-        let scope = self.scope_id(about.scope);
-        if kind.is_kept_in_iterations() || !self.is_silent(&scope, about.visit) {
-            self.keep_event(Event {
-                scope: about.undone.unwrap_or(scope),
-                step: Some(about.step),
-                visit: about.visit,
-                activation: Some(about.activation),
-                kind,
-            });
-        }
+        let event = Event {
+            scope: self.scope_id(about.scope),
+            step: Some(about.step),
+            visit: about.visit,
+            activation: Some(about.activation),
+            kind,
+        };
+        self.add_event(event, about.undone);
     }
 
     /// The scope that an activation is shown with: that of what it undoes, if it makes a compensation.
