@@ -22,6 +22,13 @@ impl<T: ConstDefault> MostlyDefault<T> {
     }
 }
 
+impl<T> MostlyDefault<T> {
+    /// Sets a field to `None`, which is its default, and returns what it was. Allocates nothing.
+    pub(crate) fn take<F>(&mut self, field: impl FnOnce(&mut T) -> &mut Option<F>) -> Option<F> {
+        field(self.0.as_deref_mut()?).take()
+    }
+}
+
 impl<T> Default for MostlyDefault<T> {
     fn default() -> Self {
         Self(None)

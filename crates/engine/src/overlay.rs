@@ -106,6 +106,9 @@ pub(crate) struct Overlay {
     replaced: Vec<Replaced>,
 }
 
+/// Why a row is there.
+const PLACED: &str = "a place is that of a row";
+
 /// The capacity that is kept for the next entry.
 const ROWS_KEPT_MAX: usize = 8 << 10;
 
@@ -172,28 +175,22 @@ impl Overlay {
 
     /// Writes or deletes a record in the current turn.
     pub(crate) fn set(&mut self, key: RowKey, cell: Option<Cell>) {
-        let turn = self.turn;
-        let written = Written { cell, turn };
-        match self.rows.entry(key) {
-            indexmap::map::Entry::Occupied(mut row) => {
-                let before = row.insert(written);
-                if before.turn != turn {
-                    let place = row.index();
-                    self.replaced.push(Replaced { place, before });
-                }
+        let (turn, table) = (self.turn, key.table());
+        let (place, before) = self.rows.insert_full(key, Written { cell, turn });
+        if let Some(before) = before {
+            if before.turn != turn {
+                self.replaced.push(Replaced { place, before });
             }
-            indexmap::map::Entry::Vacant(row) => {
-                let (key, place) = (row.key(), row.index());
-                if self.tables.len() <= key.table() {
-                    self.tables.resize_with(key.table() + 1, TableRows::default);
-                }
-                let table = &mut self.tables[key.table()];
-                table.places.push(place);
-                if let Some(ordered) = table.ordered.get_mut() {
-                    ordered.insert(key.clone(), place);
-                }
-                row.insert(written);
-            }
+            return;
+        }
+        if self.tables.len() <= table {
+            self.tables.resize_with(table + 1, TableRows::default);
+        }
+        let table = &mut self.tables[table];
+        table.places.push(place);
+        if let Some(ordered) = table.ordered.get_mut() {
+            let (key, _) = self.rows.get_index(place).expect(PLACED);
+            ordered.insert(key.clone(), place);
         }
     }
 
@@ -268,7 +265,7 @@ impl Overlay {
 
     fn row(&self, place: usize) -> (&RowKey, &Written) {
         let row = self.rows.get_index(place);
-        row.expect("a place is that of a row")
+        row.expect(PLACED)
     }
 
     /// Forgets all writes: the next entry begins.

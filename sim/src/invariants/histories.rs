@@ -29,7 +29,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
         }
         let is_ended = !run.status.is_open();
         // A run that is resumed ends once more.
-        let expected_ends = run.resumes_count as usize + usize::from(is_ended);
+        let expected_ends = run.resumption.resumes_count as usize + usize::from(is_ended);
         if last != run.history.events_count || ends_count != expected_ends {
             broken.push(format!(
                 "expected {} events of {} and {expected_ends} ends, but found {last} and {ends_count}",

@@ -68,7 +68,7 @@ impl PastEvent {
 
 /// The events of a run.
 pub(super) fn events_of(store: &MemoryStore, number: RunNumber, run: &RunRecord) -> Vec<PastEvent> {
-    let former = run.former_definitions.iter();
+    let former = run.resumption.former_definitions.iter();
     let of_former = former.map(|former| (former.last_event, former.definition));
     let of_all = of_former.chain([(u64::MAX, run.definition)]);
     let definitions: Vec<(u64, Rc<Definition>)> = of_all

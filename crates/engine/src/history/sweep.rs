@@ -138,6 +138,7 @@ impl Named {
     fn add_of_resume(&mut self, turn: &Turn<'_, '_>, run: &LoadedRun) -> Result<(), StoreError> {
         self.add(
             run.record
+                .resumption
                 .cursor
                 .as_ref()
                 .and_then(|cursor| cursor.at.payload()),

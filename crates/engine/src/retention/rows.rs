@@ -25,7 +25,7 @@ pub(super) fn forget_run(
     let run = run.expect("a run is kept until it is forgotten");
     forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
-    if run.exclusion.is_some() {
+    if run.start_limits.exclusion.is_some() {
         turn.delete::<Exclusions>(&number);
     }
     let indexed_count = run::forget_indexes(turn, number, &run)?;

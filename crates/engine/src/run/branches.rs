@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 /// Enters a step that opens blocks, or tries it again: the first block begins next.
 pub(super) fn enter(queue: &mut WorkQueue, run: &mut LoadedRun, mut active: Draft<Activation>) {
-    let first_scope = ScopeNumber(run.record.scopes_count + 1);
+    let first_scope = ScopeNumber(run.record.scopes.opened_count + 1);
     let branches_count = run.definition.definition.branches(active.step).len();
-    run.record.scopes_count += branches_count as u64;
+    run.record.scopes.opened_count += branches_count as u64;
     active.state = ActivationState::Branches(Branches {
         first_scope,
         begun_count: 0,

@@ -51,7 +51,7 @@ pub(super) fn cancel_all(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<Works> {
-    if run.record.scopes_count > 0 {
+    if run.record.scopes.opened_count > 0 {
         run.look_up_scopes(turn)?;
     }
     let area = Area {
@@ -296,7 +296,7 @@ pub(super) fn settle_all(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> TurnResult<()> {
-    if run.record.scopes_count == 0 {
+    if run.record.scopes.opened_count == 0 {
         return Ok(());
     }
     run.look_up_scopes(turn)?;

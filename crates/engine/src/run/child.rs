@@ -170,7 +170,11 @@ impl Above {
 
     fn add(&mut self, number: RunNumber, run: &RunRecord) {
         self.runs.push(number);
-        let places = run.concurrency.iter().flat_map(|own| &own.places);
+        let places = run
+            .start_limits
+            .concurrency
+            .iter()
+            .flat_map(|own| &own.places);
         self.held_keys.extend(places.map(|place| place.key));
     }
 }

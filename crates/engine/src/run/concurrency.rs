@@ -112,7 +112,8 @@ pub(super) fn acquire(
         note_waiting(turn, run, places[first_blocked].key)?;
     }
     let replaces = places.iter().any(|place| place.is_replacing);
-    run.record.concurrency = (!places.is_empty()).then_some(RunConcurrency { is_held, places });
+    run.record.start_limits.concurrency =
+        (!places.is_empty()).then_some(RunConcurrency { is_held, places });
     Ok(match is_held {
         true => Acquired::Held,
         false => Acquired::Queued(
@@ -356,7 +357,7 @@ pub(super) fn take(
         leave(turn, place, false)?;
         wake(turn, queue, place.key)?;
     }
-    run.record.concurrency = Some(RunConcurrency {
+    run.record.start_limits.concurrency = Some(RunConcurrency {
         is_held: true,
         places,
     });
@@ -385,7 +386,11 @@ pub(super) fn release(
     queue: &mut WorkQueue,
     run: &mut LoadedRun,
 ) -> Result<(), StoreError> {
-    let Some(own) = run.record.concurrency.take() else {
+    let Some(own) = run
+        .record
+        .start_limits
+        .take(|limits| &mut limits.concurrency)
+    else {
         return Ok(());
     };
     for place in own.places {
@@ -401,7 +406,11 @@ pub(super) fn hand_over(
     run: &mut LoadedRun,
     next: RunNumber,
 ) -> TurnResult<()> {
-    let Some(own) = run.record.concurrency.take() else {
+    let Some(own) = run
+        .record
+        .start_limits
+        .take(|limits| &mut limits.concurrency)
+    else {
         return Ok(());
     };
     assert!(own.is_held, "a run that has begun holds its keys");
@@ -409,7 +418,7 @@ pub(super) fn hand_over(
         turn.put::<ConcurrencyHolders>(&(place.key, place.position), next);
     }
     let mut next = turn.load_run(next)?;
-    next.record.concurrency = Some(own);
+    next.record.start_limits.concurrency = Some(own);
     turn.put_back_run(next);
     Ok(())
 }

@@ -41,7 +41,10 @@ pub(super) fn continue_scope(
     let (cursor, block) = match run.scope_mut(scope) {
         Some(below) => (below.cursor.take(), below.block),
         None => {
-            let cursor = run.record.cursor.take();
+            let cursor = run
+                .record
+                .resumption
+                .take(|resumption| &mut resumption.cursor);
             (cursor.map(|cursor| cursor.at), BlockIndex::ROOT)
         }
     };
@@ -227,7 +230,7 @@ fn continue_child(
         return Ok(false);
     };
     let activation = run.record.activations_count + 1;
-    let cursor = child.record.cursor.as_ref();
+    let cursor = child.record.resumption.cursor.as_ref();
     // Nothing says with which step it would continue.
     let is_after_success = cursor.is_some_and(|cursor| cursor.is_after_success);
     let work = match child.record.status {

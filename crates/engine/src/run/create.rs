@@ -14,8 +14,8 @@ use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
     AttemptChain, DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink,
-    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, ScopeProgress,
-    StoredPayload, TriggeredBy, Work,
+    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunStatus, RunTimers, Runs,
+    ScopeProgress, StoredPayload, TriggeredBy, Work,
 };
 use crate::trace::TraceContext;
 use crate::turn::{LoadedRun, Turn, TurnResult};
@@ -149,7 +149,7 @@ fn admit(turn: &mut Turn<'_, '_>, run: &mut LoadedRun, new_run: &NewRun) -> Turn
     };
     let above = parent.map_or(&[][..], |parent| &parent.above.runs);
     let conflict = exclusion::conflict(turn, &new_run.namespace, prepared.as_ref(), above)?;
-    let acquired = match (run.record.starts_at_ms, conflict) {
+    let acquired = match (run.record.timers.starts_at_ms, conflict) {
         (Some(_), Some(conflict)) => return Err(Rejection::from(conflict).into()),
         // Its keys are requested when its time has come.
         (Some(_), None) => Acquired::Queued(None),
@@ -202,36 +202,32 @@ fn record_of(
         namespace: new_run.namespace.clone(),
         id: new_run.run_id.clone().unwrap_or_else(generated),
         definition: new_run.definition,
-        former_definitions: MostlyDefault::default(),
+        resumption: MostlyDefault::default(),
         status: RunStatus::Pending,
         end: None,
         fixed_end: None,
-        cursor: None,
-        resumes_count: 0,
         detail: None,
         triggered_by: new_run.triggered_by.clone(),
         parent: new_run.parent.as_ref().map(|parent| parent.link),
         chain,
-        concurrency: None,
-        exclusion: None,
+        start_limits: MostlyDefault::default(),
         nesting: new_run.nesting,
         hops: new_run.hops,
         trace: new_run.trace,
         idempotency_key: new_run.idempotency_key.clone(),
-        bound_keys_count: 0,
         active_count: 0,
         activations_count: 0,
         left_count: 0,
-        scopes_count: 0,
         unwaited_steps_count: 0,
-        state_writes_bytes: 0,
-        has_unrecorded_writes: false,
+        scopes: MostlyDefault::default(),
         progress: ScopeProgress::default(),
         looping_step: None,
         continuation: None,
         attributes: BTreeMap::new(),
-        starts_at_ms: new_run.starts_at_ms,
-        times_out_at_ms: None,
+        timers: MostlyDefault::from(RunTimers {
+            starts_at_ms: new_run.starts_at_ms,
+            times_out_at_ms: None,
+        }),
         input: PayloadRef::input_of(PayloadOwner::Run(number)),
         metadata: new_run.metadata.as_ref().map(|_| metadata_of(number)),
         output: None,

@@ -100,7 +100,7 @@ pub(super) fn note_open_scopes(
     queue: &WorkQueue,
     run: &mut LoadedRun,
 ) -> Result<Vec<ScopeNumber>, StoreError> {
-    if run.record.scopes_count == 0 {
+    if run.record.scopes.opened_count == 0 {
         return Ok(Vec::new());
     }
     run.look_up_scopes(turn)?;
@@ -122,7 +122,9 @@ pub(super) fn note_run(
     // Otherwise it fails if its output is invalid.
     let is_final = !run_output::is_checked_at(run, ending.terminal);
     if is_final && status_at(run, ending) == TerminalStatus::Completed {
-        run.record.cursor = None;
+        run.record
+            .resumption
+            .take(|resumption| &mut resumption.cursor);
         return Ok(());
     }
     if let Some(step) = ending.cause.step {
@@ -143,7 +145,7 @@ pub(super) fn note_run(
             set(run, cursor);
         }
     }
-    if let Some(cursor) = &mut run.record.cursor {
+    if let Some(cursor) = &mut run.record.resumption.cursor {
         let outcome = ending.cause.outcome.as_ref();
         cursor.is_after_success = outcome.is_some_and(is_good);
     }
@@ -168,10 +170,10 @@ pub(super) fn note_refused(run: &mut LoadedRun, scope: ScopeNumber, step: StepIn
 }
 
 fn set(run: &mut LoadedRun, at: Cursor) {
-    run.record.cursor = Some(Box::new(RunCursor {
+    run.record.resumption.cursor = Some(RunCursor {
         at,
         is_after_success: false,
-    }));
+    });
 }
 
 fn status_at(run: &LoadedRun, ending: &Ending) -> TerminalStatus {
@@ -265,7 +267,7 @@ pub(super) fn after_visits(
 
 /// The work with which a run begins, or continues when it was resumed.
 pub(super) fn first_work(run: &LoadedRun) -> Work {
-    match run.record.cursor {
+    match run.record.resumption.cursor {
         Some(_) => Work::Continue {
             scope: ScopeNumber::ROOT,
         },
@@ -277,12 +279,12 @@ pub(super) fn first_work(run: &LoadedRun) -> Work {
 pub(super) fn may_be_resumed(record: &RunRecord) -> bool {
     let is_retried = record.chain.is_some_and(|chain| chain.next.is_some());
     let is_undone = record.compensations.progress != CompensationProgress::None;
-    record.cursor.is_some() && !is_retried && !is_undone
+    record.resumption.cursor.is_some() && !is_retried && !is_undone
 }
 
 /// The step of the run itself at which it continues; `None` if it ends or begins.
 pub(super) fn step_of(run: &LoadedRun) -> Option<StepIndex> {
-    run.record.cursor.as_ref()?.at.next_step()
+    run.record.resumption.cursor.as_ref()?.at.next_step()
 }
 
 /// Makes a run continue at a step of its root scope, which it has visited before. False if it has not.
@@ -294,7 +296,7 @@ pub(super) fn place_at(
     let key = (run.number, ScopeNumber::ROOT, step);
     let former = turn.get::<StepResults>(&key)?;
     let is_stopped_here = step_of(run) == Some(step);
-    match (&mut run.record.cursor, former) {
+    match (&mut run.record.resumption.cursor, former) {
         (Some(cursor), _) if is_stopped_here => cursor.is_after_success = false,
         (_, Some(former)) => set(
             run,

@@ -101,7 +101,7 @@ fn refused(refusal: StartRejection) -> Work {
 /// The first work of a run that has its locks; `None` if it still waits for its time or its keys.
 fn begun(run: &mut LoadedRun) -> Option<Work> {
     let record = &run.record;
-    if record.starts_at_ms.is_some() || record.awaited_keys().is_some() {
+    if record.timers.starts_at_ms.is_some() || record.awaited_keys().is_some() {
         return None;
     }
     run.end_wait(ScopeNumber::ROOT);

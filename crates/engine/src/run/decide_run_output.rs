@@ -20,7 +20,9 @@ pub(super) fn decide(
     }
     match verdict {
         SchemaVerdict::Valid => {
-            run.record.cursor = None;
+            run.record
+                .resumption
+                .take(|resumption| &mut resumption.cursor);
             let next = phase::after_checking(turn, run)?;
             match next {
                 Some(phase) => phase::enter(turn, queue, run, phase),

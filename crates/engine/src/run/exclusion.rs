@@ -219,7 +219,7 @@ pub(super) fn hold(
             patterns
         }
         PreparedLocks::Patterns(patterns) => {
-            run.record.exclusion = Some(Exclusion::Compiling);
+            run.record.start_limits.exclusion = Some(Exclusion::Compiling);
             request(turn, run.number);
             patterns
         }
@@ -262,7 +262,7 @@ pub(super) fn hold_locks(
         turn.put::<LockHolders>(&(lock, position), run.number);
         places.push(LockPlace { lock, position });
     }
-    run.record.exclusion = Some(Exclusion::Held { locks: places });
+    run.record.start_limits.exclusion = Some(Exclusion::Held { locks: places });
     Ok(())
 }
 
@@ -287,10 +287,10 @@ fn number(
 
 /// A run that has ended holds neither its target nor its locks.
 pub(super) fn release(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
-    let Some(held) = run.record.exclusion.replace(Exclusion::Released) else {
-        run.record.exclusion = None;
+    let Some(held) = run.record.start_limits.take(|limits| &mut limits.exclusion) else {
         return Ok(());
     };
+    run.record.start_limits.exclusion = Some(Exclusion::Released);
     match held {
         Exclusion::Released => return Ok(()),
         Exclusion::Compiling => turn.delete::<SchemaChecks>(&(run.number, LOCKS)),
@@ -363,10 +363,10 @@ pub(super) fn hand_over(
     run: &mut LoadedRun,
     next: RunNumber,
 ) -> TurnResult<()> {
-    let Some(held) = run.record.exclusion.take() else {
+    let Some(held) = run.record.start_limits.take(|limits| &mut limits.exclusion) else {
         return Ok(());
     };
-    run.record.exclusion = Some(Exclusion::Released);
+    run.record.start_limits.exclusion = Some(Exclusion::Released);
     let own = turn.get::<Exclusions>(&run.number)?;
     let own = own.expect("what a run holds is kept with it");
     if let Some(target) = &own.target {
@@ -384,7 +384,7 @@ pub(super) fn hand_over(
     }
     turn.put::<Exclusions>(&next, own);
     let mut next = turn.load_run(next)?;
-    next.record.exclusion = Some(held);
+    next.record.start_limits.exclusion = Some(held);
     turn.put_back_run(next);
     Ok(())
 }

@@ -445,7 +445,7 @@ fn close(
 
 /// Drops what the scopes below the run have written to the state, unless a resume may need it: none of them is open.
 fn forget_writes(queue: &mut WorkQueue, run: &LoadedRun) {
-    if run.record.state_writes_bytes > 0 && !cursor::may_be_resumed(&run.record) {
+    if run.record.scopes.state_writes_bytes > 0 && !cursor::may_be_resumed(&run.record) {
         queue.push(run.number, Work::ForgetWrites);
     }
 }

@@ -457,7 +457,7 @@ pub(super) fn leave(
     active: &Activation,
     target_result: TargetResult,
 ) -> Result<(), StoreError> {
-    if run.record.has_unrecorded_writes && active.scope == ScopeNumber::ROOT {
+    if run.record.scopes.has_unrecorded_writes && active.scope == ScopeNumber::ROOT {
         state::note_full(turn, run)?;
     }
     if let Some(output) = target_result.output {

@@ -71,7 +71,7 @@ fn begin_iterations(
         return Ok(Err(failed(turn, run, "too_many_items", message)));
     }
     let iterations = Iterations {
-        first_scope: ScopeNumber(run.record.scopes_count + 1),
+        first_scope: ScopeNumber(run.record.scopes.opened_count + 1),
         collects_outputs: step.collects_outputs,
         is_sequential: step.concurrency == 1,
         total_count: u32::try_from(count).expect("items are bounded"),
@@ -92,7 +92,7 @@ fn begin_iterations(
     if count == 0 {
         return Ok(Err(loop_result::of_empty(turn, run, step)));
     }
-    run.record.scopes_count += count as u64;
+    run.record.scopes.opened_count += count as u64;
     active.input = items;
     active.state = ActivationState::Iterations(iterations);
     Ok(Ok(first))

@@ -121,6 +121,7 @@ impl Revision {
     /// The revisions of a run, the oldest first; `step` is the wanted step of the current one.
     fn all(turn: &mut Turn<'_, '_>, run: &RunRecord, step: StepIndex) -> TurnResult<Vec<Self>> {
         let last_events = run
+            .resumption
             .former_definitions
             .iter()
             .map(|former| former.last_event);

@@ -8,36 +8,26 @@ use crate::tables::{
     AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, RunsByAttribute,
     RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
 };
-use crate::turn::{Turn, TurnResult};
-use std::sync::Arc;
+use crate::turn::{LoadedRun, Turn, TurnResult};
 
 /// Updates the index rows of a run that the turn worked on. Only rows that differ are written, so a run that merely
 /// continues costs none.
-pub(super) fn update(
-    turn: &mut Turn<'_, '_>,
-    number: RunNumber,
-    before: Option<&Arc<RunRecord>>,
-    after: &RunRecord,
-) -> TurnResult<()> {
-    let before = before.map(|record| &**record);
+pub(super) fn update(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
+    let before = run.before().map(|record| &**record);
+    let after = &run.record;
     if is_indexed_alike(before, after) {
         return Ok(());
     }
-    let definition = turn.pinned(after.definition)?;
     let old = match before {
         Some(before) if before.definition != after.definition => {
-            Rows::of(number, before, &*turn.pinned(before.definition)?)
+            Rows::of(run.number, before, &*turn.pinned(before.definition)?)
         }
-        Some(before) => Rows::of(number, before, &definition),
+        Some(before) => Rows::of(run.number, before, &run.definition),
         None => Rows::default(),
     };
-    let new = Rows::of(number, after, &definition);
-    replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
-    replace::<RunsByStatus>(turn, &old.status, &new.status);
-    replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
-    replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
-    replace::<Expirations>(turn, &old.expiration, &new.expiration);
-    for Expiration { due_ms, .. } in new.expiration {
+    let new = Rows::of(run.number, after, &run.definition);
+    replace_all(turn, &old, &new);
+    if let Some(Expiration { due_ms, .. }) = new.expiration {
         turn.effect(Effect::ArmRetention { due_ms });
     }
     Ok(())
@@ -51,13 +41,8 @@ pub(crate) fn forget(
 ) -> TurnResult<usize> {
     let definition = turn.pinned(run.definition)?;
     let old = Rows::of(number, run, &definition);
-    let count = old.count();
-    replace::<RunsByWorkflow>(turn, &old.workflow, &[]);
-    replace::<RunsByStatus>(turn, &old.status, &[]);
-    replace::<RunsByCompletion>(turn, &old.completion, &[]);
-    replace::<RunsByAttribute>(turn, &old.attributes, &[]);
-    replace::<Expirations>(turn, &old.expiration, &[]);
-    Ok(count)
+    replace_all(turn, &old, &Rows::default());
+    Ok(old.count())
 }
 
 /// Restarts the retention of an ended run that a sweep skipped during its quarantine (design rule 10).
@@ -99,11 +84,11 @@ fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
 /// A run's rows in the indexes.
 #[derive(Default)]
 struct Rows {
-    workflow: Vec<<RunsByWorkflow as Table>::Key>,
-    status: Vec<<RunsByStatus as Table>::Key>,
-    completion: Vec<<RunsByCompletion as Table>::Key>,
+    workflow: Option<<RunsByWorkflow as Table>::Key>,
+    status: Option<<RunsByStatus as Table>::Key>,
+    completion: Option<<RunsByCompletion as Table>::Key>,
     attributes: Vec<<RunsByAttribute as Table>::Key>,
-    expiration: Vec<Expiration>,
+    expiration: Option<Expiration>,
 }
 
 impl Rows {
@@ -111,27 +96,24 @@ impl Rows {
         let namespace = &run.namespace;
         let completion = run.completed_at_ms;
         Self {
-            workflow: vec![(
+            workflow: Some((
                 namespace.clone(),
                 definition.definition.name.clone(),
                 number,
-            )],
-            status: vec![(namespace.clone(), run.status, number)],
-            completion: completion
-                .map(|at_ms| (namespace.clone(), at_ms, number))
-                .into_iter()
-                .collect(),
+            )),
+            status: Some((namespace.clone(), run.status, number)),
+            completion: completion.map(|at_ms| (namespace.clone(), at_ms, number)),
             attributes: attributes(number, run, definition),
-            expiration: expiration(number, run, definition).into_iter().collect(),
+            expiration: expiration(number, run, definition),
         }
     }
 
     fn count(&self) -> usize {
-        self.workflow.len()
-            + self.status.len()
-            + self.completion.len()
+        self.workflow.iter().len()
+            + self.status.iter().len()
+            + self.completion.iter().len()
             + self.attributes.len()
-            + self.expiration.len()
+            + self.expiration.iter().len()
     }
 }
 
@@ -167,6 +149,14 @@ fn attributes(
             )
         })
         .collect()
+}
+
+fn replace_all(turn: &mut Turn<'_, '_>, old: &Rows, new: &Rows) {
+    replace::<RunsByWorkflow>(turn, old.workflow.as_slice(), new.workflow.as_slice());
+    replace::<RunsByStatus>(turn, old.status.as_slice(), new.status.as_slice());
+    replace::<RunsByCompletion>(turn, old.completion.as_slice(), new.completion.as_slice());
+    replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
+    replace::<Expirations>(turn, old.expiration.as_slice(), new.expiration.as_slice());
 }
 
 fn replace<T: Table<Record = (), Key: PartialEq>>(

@@ -60,7 +60,7 @@ impl Iteration<'_> {
                     // An event for each iteration would push the others out of the history.
                     Ok(joined) => {
                         let is_of_run = self.active.scope == ScopeNumber::ROOT;
-                        run.record.has_unrecorded_writes |= is_of_run && joined.is_some();
+                        run.record.scopes.has_unrecorded_writes |= is_of_run && joined.is_some();
                     }
                     // They are joined when a resume ends the step.
                     Err(refused) => {

@@ -85,7 +85,7 @@ pub(super) fn reopen(
     record.detail = None;
     record.output = None;
     record.completed_at_ms = None;
-    record.resumes_count += 1;
+    record.resumption.resumes_count += 1;
     // Those that the end of the run has ended count as left.
     record.left_count = record.activations_count;
     record.unwaited_steps_count = 0;

@@ -131,7 +131,7 @@ fn check_parent(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
 
 /// Checks that it is known where the run continues.
 fn check_cursor(run: &LoadedRun) -> TurnResult<()> {
-    let cursor = run.record.cursor.as_ref();
+    let cursor = run.record.resumption.cursor.as_ref();
     if cursor.is_none_or(|cursor| !cursor.is_after_success) {
         return Ok(());
     }

@@ -51,7 +51,7 @@ pub(super) fn revise(
     if resolved.number == run.record.definition {
         return Ok(None);
     }
-    if run.record.former_definitions.len() >= RUN_REVISIONS_MAX {
+    if run.record.resumption.former_definitions.len() >= RUN_REVISIONS_MAX {
         return Err(
             Rejection::from(ResumeRejection::TooManyRevisions(run.record.id.clone())).into(),
         );
@@ -86,7 +86,7 @@ pub(super) fn revise(
         definition: run.record.definition,
         last_event: run.record.history.events_count,
     };
-    run.record.former_definitions.push(left);
+    run.record.resumption.former_definitions.push(left);
     run.record.definition = resolved.number;
     run.definition = resolved.record;
     // They are stored by their position in the definition.
@@ -226,7 +226,7 @@ impl NextStep {
     fn of(run: &LoadedRun, from: Option<Option<StepIndex>>) -> Option<Self> {
         let stopped_at = cursor::step_of(run);
         let step = from.unwrap_or(stopped_at)?;
-        let cursor = run.record.cursor.as_ref();
+        let cursor = run.record.resumption.cursor.as_ref();
         let entered = cursor.and_then(|cursor| cursor.at.entered_step());
         // If the run has stopped elsewhere, the step that the caller names continues where it was left.
         let continues = entered == Some(step) || stopped_at != Some(step);

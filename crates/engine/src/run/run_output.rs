@@ -42,7 +42,7 @@ pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> Result<(), St
 /// Which output of the run is checked: a run that is resumed has another one.
 #[must_use]
 pub(crate) fn attempt(run: &RunRecord) -> u32 {
-    run.resumes_count + 1
+    run.resumption.resumes_count + 1
 }
 
 /// Takes back the decision about the end of a run whose output is not checked yet, but has to be. Returns whether it was.

@@ -14,21 +14,21 @@ pub(super) fn begin(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) {
     };
     let due_ms = turn.now_ms().saturating_add(timeout_ms);
     turn.set_timer(timer_of(run.number, due_ms));
-    run.record.times_out_at_ms = Some(due_ms);
+    run.record.timers.times_out_at_ms = Some(due_ms);
 }
 
 /// Clears the timer of a run that ends.
 pub(super) fn clear(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) {
-    if let Some(due_ms) = run.record.times_out_at_ms.take() {
+    if let Some(due_ms) = run.record.timers.take(|timers| &mut timers.times_out_at_ms) {
         turn.clear_timer(timer_of(run.number, due_ms));
     }
 }
 
 /// Restores the timer of a released run, which may have fired without effect.
 pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
-    if let Some(due_ms) = run.record.times_out_at_ms {
+    if let Some(due_ms) = run.record.timers.times_out_at_ms {
         let due_ms = timer::restore(turn, timer_of(run.number, due_ms))?;
-        run.record.times_out_at_ms = Some(due_ms);
+        run.record.timers.times_out_at_ms = Some(due_ms);
     }
     Ok(())
 }

@@ -148,11 +148,11 @@ impl StartRun {
         if turn.is_quarantined(existing) {
             return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
-        if run.record.bound_keys_count == BOUND_KEYS_MAX {
+        if run.record.start_limits.bound_keys_count == BOUND_KEYS_MAX {
             let noun = "idempotency keys for one run";
             return Err(Rejection::too_many(noun, BOUND_KEYS_MAX as usize).into());
         }
-        run.record.bound_keys_count += 1;
+        run.record.start_limits.bound_keys_count += 1;
         turn.put_back_run(run);
         let workflow = self.workflow.clone();
         let bound = (existing, key.clone(), workflow.clone());

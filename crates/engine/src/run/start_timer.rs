@@ -13,7 +13,7 @@ use crate::turn::{Abort, LoadedRun, Turn};
 
 /// Sets the timer of a run that begins later.
 pub(super) fn set(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
-    if let Some(due_ms) = run.record.starts_at_ms {
+    if let Some(due_ms) = run.record.timers.starts_at_ms {
         turn.set_timer(timer_of(run.number, due_ms));
     }
 }
@@ -23,7 +23,7 @@ pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
 ) -> Result<Option<Work>, StoreError> {
-    run.record.starts_at_ms = None;
+    run.record.timers.starts_at_ms = None;
     let request = Request {
         held_above: &[],
         may_use_existing: false,
@@ -50,16 +50,16 @@ pub(super) fn begin(
 
 /// Clears the timer of a run that ends before it began.
 pub(super) fn clear(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) {
-    if let Some(due_ms) = run.record.starts_at_ms.take() {
+    if let Some(due_ms) = run.record.timers.take(|timers| &mut timers.starts_at_ms) {
         turn.clear_timer(timer_of(run.number, due_ms));
     }
 }
 
 /// Restores the timer of a released run, which may have fired without effect.
 pub(super) fn restore(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
-    if let Some(due_ms) = run.record.starts_at_ms {
+    if let Some(due_ms) = run.record.timers.starts_at_ms {
         let due_ms = timer::restore(turn, timer_of(run.number, due_ms))?;
-        run.record.starts_at_ms = Some(due_ms);
+        run.record.timers.starts_at_ms = Some(due_ms);
     }
     Ok(())
 }

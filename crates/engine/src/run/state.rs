@@ -240,7 +240,7 @@ pub(super) fn shown_keys(object: &str) -> Vec<StateKey> {
 pub(super) fn note_full(turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> Result<(), StoreError> {
     let state = text(turn, run, ScopeNumber::ROOT)?;
     let state = run.store_payload(turn, state);
-    run.record.has_unrecorded_writes = false;
+    run.record.scopes.has_unrecorded_writes = false;
     run.note_run(EventKind::StateRecorded { state });
     Ok(())
 }
@@ -269,7 +269,7 @@ pub(super) fn prepared(
         return Ok(Err(not_written));
     }
     if scope != ScopeNumber::ROOT {
-        let others = run.record.state_writes_bytes - written_bytes(before.as_deref());
+        let others = run.record.scopes.state_writes_bytes - written_bytes(before.as_deref());
         let all = others + written_bytes(Some(&after));
         if all > STATE_WRITES_BYTES_MAX {
             let message = format!(
@@ -299,8 +299,8 @@ pub(super) fn write(
     let key = (run.number, scope);
     if scope != ScopeNumber::ROOT {
         let before = turn.get::<States>(&key)?;
-        run.record.state_writes_bytes -= written_bytes(before.as_deref());
-        run.record.state_writes_bytes += written_bytes(Some(&record));
+        run.record.scopes.state_writes_bytes -= written_bytes(before.as_deref());
+        run.record.scopes.state_writes_bytes += written_bytes(Some(&record));
     }
     turn.put::<States>(&key, record);
     Ok(())
@@ -315,7 +315,7 @@ pub(super) fn forget(
     let key = (run.number, scope);
     if let Some(written) = turn.get::<States>(&key)? {
         turn.delete::<States>(&key);
-        run.record.state_writes_bytes -= written.object.as_str().len() as u64;
+        run.record.scopes.state_writes_bytes -= written.object.as_str().len() as u64;
     }
     Ok(())
 }
@@ -403,11 +403,11 @@ pub(super) fn join(
         together.add(key.into(), Change::Value(value.into()));
     }
     // They are mapped, not copied.
-    run.record.state_writes_bytes -= written_bytes;
+    run.record.scopes.state_writes_bytes -= written_bytes;
     match prepared(turn, run, writers.into, &together)? {
         Ok(record) => write(turn, run, writers.into, record)?,
         Err(not_written) => {
-            run.record.state_writes_bytes += written_bytes;
+            run.record.scopes.state_writes_bytes += written_bytes;
             return Ok(Err(not_written));
         }
     }

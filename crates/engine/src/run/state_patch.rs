@@ -26,14 +26,14 @@ pub(super) fn write_last(
     }
     let key = (run.number, active.scope);
     let before = turn.get::<States>(&key)?;
-    let bytes_before = run.record.state_writes_bytes;
+    let bytes_before = run.record.scopes.state_writes_bytes;
     let patch = match write(turn, run, active, target_result)? {
         Ok(patch) => patch,
         Err(not_written) => return Ok(Err(not_written)),
     };
     let set = state::set(turn, run, active, target_result)?;
     if patch.is_some() && set.is_err() && !keeps_state(run, active) {
-        run.record.state_writes_bytes = bytes_before;
+        run.record.scopes.state_writes_bytes = bytes_before;
         match before {
             Some(before) => turn.put::<States>(&key, before),
             None => turn.delete::<States>(&key),

@@ -52,7 +52,7 @@ pub(super) fn remap(
     let taken = rows.read::<TakenSignals>(turn)?;
     let mut remap = Remap::new(&own.definition, wanted);
     let results = remap.results(results);
-    let cursor = remap.run_cursor(run.record.cursor.clone(), from.is_some());
+    let cursor = remap.run_cursor(run.record.resumption.cursor.clone(), from.is_some());
     if let Some(Some(step)) = from {
         remap.needed(step);
     }
@@ -60,6 +60,7 @@ pub(super) fn remap(
         Some(step) => step,
         None => run
             .record
+            .resumption
             .cursor
             .as_ref()
             .and_then(|cursor| cursor.at.entered_step()),
@@ -74,7 +75,7 @@ pub(super) fn remap(
     if !missing.is_empty() {
         return Err(RemapError::Drift(missing));
     }
-    run.record.cursor = cursor;
+    run.record.resumption.cursor = cursor;
     let record = &mut run.record;
     record.progress.last_left = remap.last_left(ScopeNumber::ROOT, record.progress.last_left);
     record.looping_step = record
@@ -263,11 +264,7 @@ impl<'d> Remap<'d> {
     }
 
     /// The cursor of the run; `None` if the run was not stopped at a step, or does not need that step and lacks it.
-    fn run_cursor(
-        &mut self,
-        cursor: Option<Box<RunCursor>>,
-        is_replaced: bool,
-    ) -> Option<Box<RunCursor>> {
+    fn run_cursor(&mut self, cursor: Option<RunCursor>, is_replaced: bool) -> Option<RunCursor> {
         let mut cursor = cursor?;
         cursor.at = match is_replaced {
             true => cursor.at.mapped(&self.mapping)?,

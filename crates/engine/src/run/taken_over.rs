@@ -117,16 +117,16 @@ impl TakenOver {
         }
         // They count as entered and left.
         run.record.activations_count = run.record.left_count;
-        run.record.scopes_count = self.mapped.scopes_count;
+        run.record.scopes.opened_count = self.mapped.scopes_count;
         let at = Cursor::Step {
             step: self.step,
             visits_count: self.visit - 1,
             is_entered: true,
         };
-        run.record.cursor = Some(Box::new(RunCursor {
+        run.record.resumption.cursor = Some(RunCursor {
             at,
             is_after_success: false,
-        }));
+        });
         Ok(())
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn begin_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResult<
     let Some(mut run) = turn.load_run_if_kept(number)? else {
         return Ok(());
     };
-    let is_due = run.record.starts_at_ms == Some(timer.due_ms);
+    let is_due = run.record.timers.starts_at_ms == Some(timer.due_ms);
     let work = match is_due {
         true => start_timer::begin(turn, &mut run)?,
         false => None,
@@ -118,7 +118,7 @@ pub(crate) fn time_out_run(turn: &mut Turn<'_, '_>, timer: TimerKey) -> TurnResu
         return Ok(());
     }
     let record = turn.run_record(number)?;
-    if record.is_some_and(|run| run.times_out_at_ms == Some(timer.due_ms)) {
+    if record.is_some_and(|run| run.timers.times_out_at_ms == Some(timer.due_ms)) {
         advance(turn, number, Work::TimeOut)?;
     }
     Ok(())

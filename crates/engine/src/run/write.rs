@@ -15,9 +15,7 @@ pub(crate) fn write_all(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
         })?;
     }
     for run in runs.iter_mut() {
-        turn.with_subject(subject_of(run), |turn| {
-            index::update(turn, run.number, run.before(), &run.record)
-        })?;
+        turn.with_subject(subject_of(run), |turn| index::update(turn, run))?;
     }
     for run in runs.into_runs() {
         turn.with_subject(subject_of(&run), |turn| run.write(turn));

@@ -118,8 +118,9 @@ pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
     AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, FormerDefinition,
-    HistoryCursor, IdempotencyKeys, LockPlace, ParentLink, Phase, RunConcurrency, RunNames,
-    RunRecord, RunStatus, Runs, SchemaChecks, TriggeredBy, Trimming,
+    HistoryCursor, IdempotencyKeys, LockPlace, ParentLink, Phase, Resumption, RunConcurrency,
+    RunNames, RunRecord, RunStatus, RunTimers, Runs, SchemaChecks, ScopeCounts, StartLimits,
+    TriggeredBy, Trimming,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,

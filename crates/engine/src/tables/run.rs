@@ -37,18 +37,14 @@ pub struct RunRecord {
     pub id: RunId,
     /// The revision that it is pinned to (W5).
     pub definition: DefinitionNumber,
-    /// The revisions that it was pinned to before it was resumed with other ones, the oldest first (W89).
-    pub former_definitions: MostlyDefault<Vec<FormerDefinition>>,
     /// Where it stands.
     pub status: RunStatus,
     /// How it ended; `None` while it is open.
     pub end: Option<End>,
     /// How it will end; `None` before that is decided, and once it has ended.
     pub fixed_end: Option<Box<FixedEnd>>,
-    /// Where it continues when it is resumed; `None` while it runs, once it has completed, and for its beginning (W89).
-    pub cursor: Option<Box<RunCursor>>,
-    /// How often it was resumed (W89).
-    pub resumes_count: u32,
+    /// What earlier and later resumes need (W89).
+    pub resumption: MostlyDefault<Resumption>,
     /// Why it waits or how it failed (W21a).
     pub detail: Option<String>,
     /// What started it.
@@ -57,18 +53,14 @@ pub struct RunRecord {
     pub parent: Option<ParentLink>,
     /// Its place among the attempts at a run that is retried; `None` if it is the only one (W77).
     pub chain: Option<AttemptChain>,
-    /// The concurrency keys that it holds or waits for; `None` if it is not limited, or has not asked for them (W84).
-    pub concurrency: Option<RunConcurrency>,
-    /// Whether it keeps others from starting; `None` without a target and locks (W85).
-    pub exclusion: Option<Exclusion>,
+    /// What it holds or waits for while the number of runs is limited (W84, W85).
+    pub start_limits: MostlyDefault<StartLimits>,
     /// How many runs are above it (W17).
     pub nesting: u16,
     /// The trace that it was started in, by its caller or its parent's.
     pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
-    /// How many other idempotency keys name it, since it held a concurrency key when they were given (W84).
-    pub bound_keys_count: u32,
     /// How many runs led to it, each started by a record that the one before it had emitted: those of the records that
     /// started it, or that of its parent (W62).
     pub hops: u8,
@@ -78,14 +70,10 @@ pub struct RunRecord {
     pub activations_count: u64,
     /// Steps left so far: the [order](super::StepResult::order) of the last one.
     pub left_count: u64,
-    /// Scopes so far: the last one's number (W53).
-    pub scopes_count: u64,
+    /// The counts of the scopes below it.
+    pub scopes: MostlyDefault<ScopeCounts>,
     /// Steps entered or retried immediately, in any scope, since one of them last waited for something from outside (W16).
     pub unwaited_steps_count: u32,
-    /// What the open scopes below the run have written to the state, in bytes (W58).
-    pub state_writes_bytes: u64,
-    /// Whether its state has writes of a sequential loop that no event has (W90).
-    pub has_unrecorded_writes: bool,
     /// How far the run itself has come, without the scopes below it.
     pub progress: ScopeProgress,
     /// The step that was first visited so often that the run warns of it (W78).
@@ -94,10 +82,8 @@ pub struct RunRecord {
     pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
-    /// When it begins, in milliseconds; `None` once it has begun (W76).
-    pub starts_at_ms: Option<u64>,
-    /// When it times out, in milliseconds; `None` without a timeout, and before its first step (W73).
-    pub times_out_at_ms: Option<u64>,
+    /// Its timers.
+    pub timers: MostlyDefault<RunTimers>,
     /// The input.
     pub input: PayloadRef,
     /// The metadata that it was started with (W91).
@@ -131,14 +117,83 @@ pub struct FormerDefinition {
     pub last_event: u64,
 }
 
-impl ConstDefault for Vec<FormerDefinition> {
-    const DEFAULT: &'static Self = &Self::new();
+/// What earlier and later resumes of a run need (W89).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// The revisions that it was pinned to before it was resumed with other ones, the oldest first.
+    pub former_definitions: Vec<FormerDefinition>,
+    /// Where it continues when it is resumed; `None` while it runs, once it has completed, and for its beginning.
+    pub cursor: Option<RunCursor>,
+    /// How often it was resumed.
+    pub resumes_count: u32,
+}
+
+impl ConstDefault for Resumption {
+    const DEFAULT: &'static Self = &Self {
+        former_definitions: Vec::new(),
+        cursor: None,
+        resumes_count: 0,
+    };
+}
+
+/// What a run holds or waits for while the number of runs is limited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartLimits {
+    /// The concurrency keys that it holds or waits for; `None` if it is not limited, or has not asked for them (W84).
+    pub concurrency: Option<RunConcurrency>,
+    /// How many other idempotency keys name it, since it held a concurrency key when they were given (W84).
+    pub bound_keys_count: u32,
+    /// Whether it keeps others from starting; `None` without a target and locks (W85).
+    pub exclusion: Option<Exclusion>,
+}
+
+impl ConstDefault for StartLimits {
+    const DEFAULT: &'static Self = &Self {
+        concurrency: None,
+        bound_keys_count: 0,
+        exclusion: None,
+    };
+}
+
+/// The counts of the scopes below a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeCounts {
+    /// Scopes so far: the last one's number (W53).
+    pub opened_count: u64,
+    /// What the open ones have written to the state, in bytes (W58).
+    pub state_writes_bytes: u64,
+    /// Whether the state of the run has writes of a sequential loop that no event has (W90).
+    pub has_unrecorded_writes: bool,
+}
+
+impl ConstDefault for ScopeCounts {
+    const DEFAULT: &'static Self = &Self {
+        opened_count: 0,
+        state_writes_bytes: 0,
+        has_unrecorded_writes: false,
+    };
+}
+
+/// The timers of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTimers {
+    /// When it begins, in milliseconds; `None` once it has begun (W76).
+    pub starts_at_ms: Option<u64>,
+    /// When it times out, in milliseconds; `None` without a timeout, and before its first step (W73).
+    pub times_out_at_ms: Option<u64>,
+}
+
+impl ConstDefault for RunTimers {
+    const DEFAULT: &'static Self = &Self {
+        starts_at_ms: None,
+        times_out_at_ms: None,
+    };
 }
 
 impl RunRecord {
     /// The definitions that it had, the current one last.
     pub(crate) fn definition_numbers(&self) -> impl Iterator<Item = DefinitionNumber> {
-        let former = self.former_definitions.iter();
+        let former = self.resumption.former_definitions.iter();
         let former = former.map(|former| former.definition);
         former.chain([self.definition])
     }
@@ -158,7 +213,7 @@ impl RunRecord {
     /// Whether it can enter a step again that no transition leads back to: it was resumed, or has taken over results.
     #[must_use]
     pub fn may_repeat_any_step(&self) -> bool {
-        self.resumes_count > 0 || self.has_taken_over()
+        self.resumption.resumes_count > 0 || self.has_taken_over()
     }
 
     /// The first attempt, of the run with this number (W77).
@@ -170,14 +225,18 @@ impl RunRecord {
     /// Its places at the concurrency keys that it waits for; `None` if it does not wait for any (W84).
     #[must_use]
     pub fn awaited_keys(&self) -> Option<&[ConcurrencyPlace]> {
-        let waiting = self.concurrency.as_ref().filter(|own| !own.is_held);
+        let waiting = self
+            .start_limits
+            .concurrency
+            .as_ref()
+            .filter(|own| !own.is_held);
         waiting.map(|own| &own.places[..])
     }
 
     /// Whether it cannot begin before its locks are compiled (W85).
     #[must_use]
     pub fn awaits_locks(&self) -> bool {
-        self.exclusion == Some(Exclusion::Compiling)
+        self.start_limits.exclusion == Some(Exclusion::Compiling)
     }
 
     /// Whether it cannot begin or continue now: it waits for its concurrency keys or its locks.

@@ -20,7 +20,7 @@ use crate::turn::{LoadedRun, Turn, TurnResult};
 use crate::{run, worker};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Assigns the ready tasks of one action to the offers of this entry, by priority and then by age.
 ///
@@ -152,31 +152,29 @@ pub(super) fn free_offer(
     record: &ActionRunRecord,
 ) -> Result<Option<usize>, StoreError> {
     let required = LabelSet(record.labels.clone());
-    let mut waiting = None;
-    let mut best = None;
-    let mut slots_most = 0;
-    for (position, offer) in turn.offers().iter().enumerate() {
+    let offers = turn.offers();
+    let fitting = offers.iter().enumerate().filter_map(|(position, offer)| {
         let slots = turn.slots_left(position);
-        let fits = slots > slots_most
+        let fits = slots > 0
             && is_for(offer, &record.namespace, &record.action)
             && required.is_subset_of(&offer.labels);
-        if !fits {
-            continue;
-        }
-        let queues = match waiting.take() {
-            Some(queues) => queues,
-            None => queue::waiting(turn, &record.namespace, &record.action)?,
-        };
-        let is_claimed = queues
+        fits.then_some((slots, Reverse(position)))
+    });
+    let mut fitting: BinaryHeap<_> = fitting.collect();
+    if fitting.is_empty() {
+        return Ok(None);
+    }
+    let waiting = queue::waiting(turn, &record.namespace, &record.action)?;
+    while let Some((_, Reverse(position))) = fitting.pop() {
+        let offer = &offers[position];
+        let is_claimed = waiting
             .iter()
             .any(|labels: &LabelSet| labels.is_subset_of(&offer.labels));
-        waiting = Some(queues);
         if !is_claimed && worker::is_taking_tasks(turn, (&offer.namespace, &offer.worker))? {
-            slots_most = slots;
-            best = Some(position);
+            return Ok(Some(position));
         }
     }
-    Ok(best)
+    Ok(None)
 }
 
 fn is_for(offer: &Offer, namespace: &Namespace, action: &ActionName) -> bool {

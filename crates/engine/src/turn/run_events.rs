@@ -51,7 +51,7 @@ impl LoadedRun {
     /// that follow a resume. A step that an iteration visits again is: the history bounds what the run keeps of it.
     pub(crate) fn is_silent(&self, scope: &ScopeId, visit: u32) -> bool {
         let definition = &self.definition.definition;
-        visit <= 1 + self.record.resumes_count && scope.path.is_of_iteration(definition)
+        visit <= 1 + self.record.resumption.resumes_count && scope.path.is_of_iteration(definition)
     }
 
     /// Adds an event about an active step to the run's history.

@@ -271,7 +271,7 @@ impl LoadedRun {
         turn: &mut Turn<'_, '_>,
         scope: ScopeNumber,
     ) -> Result<(), StoreError> {
-        if self.record.scopes_count == 0 {
+        if self.record.scopes.opened_count == 0 {
             return Ok(());
         }
         self.scopes.look_up_all(turn, self.number)?;

@@ -302,7 +302,7 @@ pub fn run(
         Some(metadata) => Some(payload(reader, metadata)?),
         None => None,
     };
-    let exclusion = match run.exclusion {
+    let exclusion = match run.start_limits.exclusion {
         Some(_) => read::<Exclusions>(reader, &number)?,
         None => None,
     };
@@ -339,7 +339,7 @@ pub fn run(
         parent,
         attempts: attempts(reader, &run)?,
         idempotency_key: shown_key(reader, &run)?,
-        starts_at_ms: run.starts_at_ms,
+        starts_at_ms: run.timers.starts_at_ms,
         is_queued: run.awaited_keys().is_some(),
         began_at_ms: run.began_at_ms,
         retried_from,

@@ -21,7 +21,7 @@ impl RunDefinitions {
         after_seq: u64,
     ) -> Result<Self, StoreError> {
         let mut former = Vec::new();
-        let later = run.former_definitions.iter();
+        let later = run.resumption.former_definitions.iter();
         for definition in later.filter(|former| former.last_event > after_seq) {
             let record = revision_of(reader, run, definition.definition)?;
             former.push((definition.last_event, record.definition));
@@ -64,7 +64,7 @@ pub(super) fn first_definition(
     let Some(first) = first else {
         return Ok(None);
     };
-    let former = first.former_definitions.first();
+    let former = first.resumption.former_definitions.first();
     let number = former.map_or(first.definition, |former| former.definition);
     Ok(Some(revision_of(reader, &first, number)?.definition))
 }

@@ -22,7 +22,7 @@ pub(super) fn run_detail(
     active: &[Activation],
     definition: &Definition,
 ) -> Result<Option<String>, StoreError> {
-    let begins = run.starts_at_ms.map(|starts_at_ms| {
+    let begins = run.timers.starts_at_ms.map(|starts_at_ms| {
         let time = Timestamp::from_millis(starts_at_ms);
         format!("begins at {time}")
     });

@@ -76,17 +76,18 @@ pub(crate) fn end_lease(
     turn.remove_member::<WorkerLeases>(&row, task.number)?;
     let record = &task.record;
     let key = (record.namespace.clone(), lease.worker.clone());
-    if !is_holder(turn, &key, lease)? {
-        return Ok(());
-    }
     let counts = end.counts();
-    change(turn, &key, |activity| {
-        activity.leases_count -= 1;
-        if let Some(counts) = counts {
-            counts.add_to(activity);
+    let is_holder = change(turn, &key, |activity| {
+        let is_holder = activity.number == lease.holder;
+        if is_holder {
+            activity.leases_count -= 1;
+            if let Some(counts) = counts {
+                counts.add_to(activity);
+            }
         }
+        is_holder
     })?;
-    let Some(counts) = counts else {
+    let Some(counts) = counts.filter(|_| is_holder == Some(true)) else {
         return Ok(());
     };
     let process = Process {

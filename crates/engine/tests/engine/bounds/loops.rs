@@ -117,7 +117,7 @@ fn a_resume_assigns_a_bounded_number_of_rows_to_other_steps() {
         assert_eq!(code, (!is_accepted).then_some("resume_too_large"));
         world.run_until_idle();
         invariants::check(&world.store);
-        let is_revised = world.run(1).former_definitions.len() == 1;
+        let is_revised = world.run(1).resumption.former_definitions.len() == 1;
         assert_eq!(is_revised, is_accepted);
     }
 }

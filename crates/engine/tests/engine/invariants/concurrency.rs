@@ -20,7 +20,7 @@ pub(super) fn check(store: &MemoryStore) {
     );
     let (mut held, mut waiting) = (Places::new(), Places::new());
     for (number, run) in rows::<Runs>(store, &()) {
-        let Some(own) = &run.concurrency else {
+        let Some(own) = &run.start_limits.concurrency else {
             continue;
         };
         assert!(run.status.is_open(), "{}: an ended run has keys", run.id);
@@ -114,7 +114,11 @@ pub(super) fn check_idempotency_keys(store: &MemoryStore, runs: &BTreeMap<RunNum
     }
     for (number, run) in runs {
         let count = counts.remove(number).unwrap_or_default();
-        assert_eq!(run.bound_keys_count, count, "{}: its bound keys", run.id);
+        assert_eq!(
+            run.start_limits.bound_keys_count, count,
+            "{}: its bound keys",
+            run.id
+        );
     }
     for number in counts.keys() {
         let remains = read::<RunRemains>(store, number);

@@ -24,7 +24,7 @@ pub(super) fn check(store: &MemoryStore) {
     let mut held = Holders::new();
     for (number, run) in &runs {
         let id = &run.id;
-        let Some(exclusion) = &run.exclusion else {
+        let Some(exclusion) = &run.start_limits.exclusion else {
             continue;
         };
         let own = own.remove(number);
@@ -65,7 +65,7 @@ fn places(
     let is_expected = is_requested || may_be_refused;
     assert!(!run.awaits_locks() || is_expected, "{id}: its locks");
     assert!(run.awaits_locks() || !is_requested, "{id}: its locks");
-    let locks = match &run.exclusion {
+    let locks = match &run.start_limits.exclusion {
         Some(Exclusion::Held { locks }) => locks,
         Some(Exclusion::Compiling) => {
             assert_eq!(run.status, RunStatus::Pending, "{id}: it waits");
@@ -161,6 +161,7 @@ fn check_locked(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>, hold
     let targets: Vec<_> = targets
         .filter_map(|(number, run)| {
             let own = run
+                .start_limits
                 .exclusion
                 .as_ref()
                 .and_then(|_| read::<Exclusions>(store, number));
@@ -170,7 +171,7 @@ fn check_locked(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>, hold
     for ((lock, _), holder) in holders {
         let of_holder = &runs[holder];
         // Later runs may have started before it was resumed.
-        if has_computed(of_holder) || of_holder.resumes_count > 0 {
+        if has_computed(of_holder) || of_holder.resumption.resumes_count > 0 {
             continue;
         }
         let lock = read::<Locks>(store, lock).expect("a lock that is held");
@@ -189,7 +190,7 @@ fn check_locked(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>, hold
 
 /// Whether a run waits for something before it begins.
 pub(super) fn is_delayed(run: &RunRecord) -> bool {
-    run.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
+    run.timers.starts_at_ms.is_some() || run.awaited_keys().is_some() || run.awaits_locks()
 }
 
 /// Whether the check of the output of a run is requested.

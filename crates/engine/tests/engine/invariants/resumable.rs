@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 /// Whether a run that has ended may be resumed.
 pub(super) fn may_be_resumed(run: &RunRecord) -> bool {
     let is_retried = run.chain.is_some_and(|chain| chain.next.is_some());
-    run.cursor.is_some() && !is_retried && run.compensations.progress == CompensationProgress::None
+    run.resumption.cursor.is_some()
+        && !is_retried
+        && run.compensations.progress == CompensationProgress::None
 }
 
 pub(super) fn check(

@@ -97,7 +97,11 @@ fn check_written(store: &MemoryStore, number: RunNumber, run: &RunRecord) -> usi
         .iter()
         .filter(|((_, scope), _)| *scope != ScopeNumber::ROOT);
     let written_bytes: usize = written.map(|(_, state)| state.object.as_str().len()).sum();
-    assert_eq!(run.state_writes_bytes, written_bytes as u64, "{}", run.id);
+    assert_eq!(
+        run.scopes.state_writes_bytes, written_bytes as u64,
+        "{}",
+        run.id
+    );
     written_bytes
 }
 

@@ -27,7 +27,7 @@ pub(super) fn wakes(state: Option<&ActivationState>, due_ms: u64) -> bool {
 pub(super) fn begins(store: &MemoryStore, timer: &TimerKey) -> bool {
     let run = read::<Runs>(store, &RunNumber(timer.subject));
     run.is_some_and(|run| {
-        run.starts_at_ms == Some(timer.due_ms) && run.status == RunStatus::Pending
+        run.timers.starts_at_ms == Some(timer.due_ms) && run.status == RunStatus::Pending
     })
 }
 
@@ -104,15 +104,15 @@ pub(super) fn check(store: &MemoryStore) {
         if has_timed_out {
             assert!(due_ms.is_none(), "{}", run.id);
         } else {
-            assert_eq!(run.times_out_at_ms, due_ms, "{}", run.id);
+            assert_eq!(run.timers.times_out_at_ms, due_ms, "{}", run.id);
         }
         let is_pending = run.status == RunStatus::Pending && run.active_count == 0;
         assert!(
-            run.starts_at_ms.is_none() || is_pending,
+            run.timers.starts_at_ms.is_none() || is_pending,
             "{} has begun",
             run.id
         );
-        if let Some(due_ms) = run.starts_at_ms
+        if let Some(due_ms) = run.timers.starts_at_ms
             && read::<Quarantine>(store, &(QuarantinedKind::Run, number.0)).is_none()
         {
             let key = TimerKey {
@@ -124,7 +124,11 @@ pub(super) fn check(store: &MemoryStore) {
             assert!(read::<Timers>(store, &key).is_some(), "{} begins", run.id);
         }
         let is_open = run.status.is_open();
-        assert!(run.times_out_at_ms.is_none() || is_open, "{}", run.id);
+        assert!(
+            run.timers.times_out_at_ms.is_none() || is_open,
+            "{}",
+            run.id
+        );
     }
     assert!(due.is_empty(), "{due:?}");
 }

@@ -101,7 +101,7 @@ impl Revisions {
             let record = read::<Definitions>(store, &number);
             record.expect("a run is pinned").definition
         };
-        let former = run.former_definitions.iter();
+        let former = run.resumption.former_definitions.iter();
         let former = former.map(|former| (former.last_event, definition(former.definition)));
         Self {
             former: former.collect(),

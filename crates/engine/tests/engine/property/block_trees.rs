@@ -293,7 +293,7 @@ pub(super) fn counts(player: &Player, run: RunNumber) -> BTreeMap<&'static str, 
         let found = read::<Definitions>(&player.store, number);
         found.expect("its definition").definition
     };
-    let former = record.former_definitions.iter();
+    let former = record.resumption.former_definitions.iter();
     let former = former.map(|former| (former.last_event, definition(&former.definition)));
     let current = (u64::MAX, definition(&record.definition));
     // Each with the last event that the run has noted with it.

@@ -7,8 +7,9 @@ use flotilla_engine::ids::{ActionRunNumber, ConcurrencyKeyNumber, LockNumber, Ru
 use flotilla_engine::rows::{
     AttemptChain, CompensationCounts, CompensationProgress, ConcurrencyPlace, Continuation, Cursor,
     DefinitionNumber, End, Exclusion, FixedEnd, FormerDefinition, HistoryCursor, InfoRecord,
-    InfoTask, Infos, LockPlace, ParentLink, Phase, RunConcurrency, RunCursor, RunRecord, RunStatus,
-    RunUsageRecord, RunUsages, ScopeId, SignalCounts, StepUsages, TriggeredBy, Trimming,
+    InfoTask, Infos, LockPlace, ParentLink, Phase, Resumption, RunConcurrency, RunCursor,
+    RunRecord, RunStatus, RunTimers, RunUsageRecord, RunUsages, ScopeCounts, ScopeId, SignalCounts,
+    StartLimits, StepUsages, TriggeredBy, Trimming,
 };
 
 /// Where it continues.
@@ -27,15 +28,23 @@ fn cursor() -> RunCursor {
 pub(super) fn record() -> RunRecord {
     let payload = samples::payload();
     RunRecord {
-        starts_at_ms: Some(2_000),
+        timers: RunTimers {
+            starts_at_ms: Some(2_000),
+            times_out_at_ms: Some(60_000),
+        }
+        .into(),
         looping_step: Some(StepIndex(1)),
         namespace: samples::namespace(),
         id: samples::run_id(),
         definition: DefinitionNumber(4),
-        former_definitions: vec![FormerDefinition {
-            definition: DefinitionNumber(3),
-            last_event: 8,
-        }]
+        resumption: Resumption {
+            former_definitions: vec![FormerDefinition {
+                definition: DefinitionNumber(3),
+                last_event: 8,
+            }],
+            cursor: Some(cursor()),
+            resumes_count: 1,
+        }
         .into(),
         hops: 3,
         status: RunStatus::Ended(TerminalStatus::TimedOut),
@@ -44,8 +53,6 @@ pub(super) fn record() -> RunRecord {
             terminal: Target::BuiltIn(BuiltInTerminal::TimedOut),
         }),
         fixed_end: Some(Box::new(fixed_end())),
-        cursor: Some(Box::new(cursor())),
-        resumes_count: 1,
         compensations: compensations().into(),
         detail: Some("too late".to_owned()),
         triggered_by: TriggeredBy::Parent,
@@ -55,14 +62,17 @@ pub(super) fn record() -> RunRecord {
             is_detached: true,
         }),
         chain: Some(chain()),
-        concurrency: Some(concurrency()),
-        exclusion: Some(Exclusion::Held {
-            locks: vec![LockPlace {
-                lock: LockNumber(4),
-                position: 6,
-            }],
-        }),
-        bound_keys_count: 1,
+        start_limits: StartLimits {
+            concurrency: Some(concurrency()),
+            bound_keys_count: 1,
+            exclusion: Some(Exclusion::Held {
+                locks: vec![LockPlace {
+                    lock: LockNumber(4),
+                    position: 6,
+                }],
+            }),
+        }
+        .into(),
         began_at_ms: Some(1_200),
         nesting: 1,
         trace: Some(samples::trace()),
@@ -70,9 +80,12 @@ pub(super) fn record() -> RunRecord {
         active_count: 2,
         activations_count: 7,
         left_count: 5,
-        state_writes_bytes: 11,
-        has_unrecorded_writes: true,
-        scopes_count: 4,
+        scopes: ScopeCounts {
+            opened_count: 4,
+            state_writes_bytes: 11,
+            has_unrecorded_writes: true,
+        }
+        .into(),
         unwaited_steps_count: 6,
         progress: progress(),
         continuation: Some(Continuation {
@@ -85,7 +98,6 @@ pub(super) fn record() -> RunRecord {
         metadata: Some(payload),
         output: Some(payload),
         payloads_count: 3,
-        times_out_at_ms: Some(60_000),
         infos_count: 2,
         signals: signals().into(),
         history: history(),
