@@ -1,6 +1,6 @@
 //! One named value, and the types that it can be read as.
 
-use super::{Context, Fields, Reported, fields::join};
+use super::{Context, Fields, Reported, fields::join, path, template};
 use crate::{
     Code, Finding, Span,
     quote::quote,
@@ -323,7 +323,11 @@ impl<'doc> Field<'doc> {
                     "expected {} to be JSON text, but it is not: {error}",
                     self.place
                 );
-                context.malformed(error.span, message)
+                let finding = Finding::new(Code::E100, error.span, message);
+                context.error(match path::meant_by(text, context) {
+                    Some(path) => finding.hint(template::path_hint(&path)),
+                    None => finding,
+                })
             })
     }
 }

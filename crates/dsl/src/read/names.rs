@@ -231,7 +231,7 @@ pub(super) fn add_branch<'doc>(
     let names = &context.names;
     let of_step = names.steps.get(&name).map(|(_, line)| *line);
     if let Some(first_line) = of_step.or_else(|| names.branches.get(&name).copied()) {
-        return Err(duplicate(&name, (span, first_line), context));
+        return Err(duplicate(&name, (span, first_at(first_line)), context));
     }
     let valid = StepName::new(&*name);
     context.names.branches.insert(name, span.line);
@@ -252,8 +252,11 @@ fn reserved(name: &str, span: Span, context: &mut Context<'_>) -> Reported {
     context.error(finding.hint("`start` is the name of the workflow's first step"))
 }
 
-fn duplicate(name: &str, (span, first_line): (Span, u32), context: &mut Context<'_>) -> Reported {
-    let hint = format!("the first one is at line {first_line}");
+fn first_at(line: u32) -> String {
+    format!("the first one is at line {line}")
+}
+
+fn duplicate(name: &str, (span, hint): (Span, String), context: &mut Context<'_>) -> Reported {
     let message = format!("duplicate step {}", quote(name));
     context.error(Finding::new(Code::E105, span, message).hint(hint))
 }
@@ -281,8 +284,15 @@ pub(super) fn add_step<'doc>(
         let of_step = names.steps.get(&name).map(|(_, line)| *line);
         let of_branch = names.branches.get(&name).copied();
         let of_branch = of_branch.filter(|_| begun.as_ref() != Some(&name));
-        if let Some(first_line) = of_step.or(of_branch) {
-            return Err(duplicate(&name, (span, first_line), context));
+        let hint = match (of_step, of_branch) {
+            (Some(line), _) => Some(first_at(line)),
+            (None, Some(line)) => Some(format!(
+                "a branch at line {line} has this name: branches and steps share one set of names"
+            )),
+            (None, None) => None,
+        };
+        if let Some(hint) = hint {
+            return Err(duplicate(&name, (span, hint), context));
         }
         context.names.steps.insert(name, (index, span.line));
     }

@@ -134,7 +134,7 @@ fn place_of(name: &str) -> Option<&'static str> {
     match name {
         "result" => Some("`set`, and in `output` of a step or `output.extract` of the workflow"),
         "error" => Some("`onError` and the `inputMapping` of a fallback"),
-        "cancel" => Some("`onCancel`"),
+        "cancel" => Some("the `onCancel` of the workflow"),
         "output" => Some("the `inputMapping` of a compensation"),
         "item" | "index" => Some("the block of a `forEach`"),
         _ => None,

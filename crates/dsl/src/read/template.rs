@@ -66,19 +66,32 @@ pub(super) fn value_of_run<'doc>(
     value(field, context)
 }
 
-fn path_hint(path: &str) -> String {
+pub(super) fn path_hint(path: &str) -> String {
     format!("a path begins with `$.`: {path}")
 }
 
-/// Warns of a string in a mapping that is written like a path, but is none: `$input.a`, `${input.a}` or `{{input.a}}`.
+/// Warns of a string in a mapping that is written like a path, but is none: `$input.a`, `${input.a}`, `{{input.a}}` or
+/// `text $.input.a`.
 fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
     let within = |before, after| text.strip_prefix(before)?.strip_suffix(after);
     let inner = within("${", "}").or_else(|| within("{{", "}}"));
     let inner = inner.map(str::trim).or_else(|| text.strip_prefix('$'));
-    if let Some(path) = inner.and_then(|inner| path::meant_by(inner, context)) {
+    let hint = match inner.and_then(|inner| path::meant_by(inner, context)) {
+        Some(path) => Some(path_hint(&path)),
+        None => path_within(text, context).map(|path| {
+            format!("a path is the whole string: join texts with `{{cel: …}}`, in which {path} is written without `$.`")
+        }),
+    };
+    if let Some(hint) = hint {
         let message = format!("{} is a literal", quote(text));
-        context.warn(Finding::new(Code::E525, span, message).hint(path_hint(&path)));
+        context.warn(Finding::new(Code::E525, span, message).hint(hint));
     }
+}
+
+/// The path that a text has as a word of its own.
+fn path_within(text: &str, context: &Context<'_>) -> Option<String> {
+    let mut words = text.split_whitespace().skip(1);
+    words.find_map(|word| path::meant_by(word.strip_prefix("$.")?, context))
 }
 
 /// Warns of an expression that is not alone in its object.

@@ -1,7 +1,7 @@
 //! Transitions: where outcomes lead (W11), and outcomes without a transition (E502).
 
 use super::{Context, Field, Reported, graph::Outline};
-use crate::{Code, Finding, Span, quote::quote};
+use crate::{Code, Finding, Span, quote::quote, suggest::nearest};
 use flotilla_engine::{
     definition::{BlockIndex, Target, Transition},
     ids::OutcomeName,
@@ -118,7 +118,16 @@ pub(super) fn target<'doc>(
         field.place,
         quote(text)
     );
-    Err(context.error(Finding::new(Code::E201, field.span(), message).suggest(nearest)))
+    let finding = Finding::new(Code::E201, field.span(), message);
+    Err(context.error(match text {
+        "onError" => {
+            finding.hint("`onError` is executed before a run ends failed: use `flo.Failed`")
+        }
+        "onCancel" => {
+            finding.hint("`onCancel` is executed before a run ends cancelled: use `flo.Cancelled`")
+        }
+        _ => finding.suggest(nearest),
+    }))
 }
 
 /// The end of a nested block with an outcome that the definition names (W51).
@@ -203,6 +212,9 @@ pub(super) fn lint_run_step<'doc>(
     if warn_without_any(outcomes, outline, context) {
         return;
     }
+    if !leads_on(outcomes) {
+        warn_missing("success", outline, context);
+    }
     if !transitions.has("failure") {
         warn_missing("failure", outline, context);
     }
@@ -219,6 +231,27 @@ pub(super) fn lint_run_step<'doc>(
         );
         context.warn(Finding::new(Code::E502, *span, message));
     }
+}
+
+/// The outcomes of a step with a target or blocks that has not done its work.
+const NOT_DONE: [&str; 9] = [
+    "cancelled",
+    "execution_failure",
+    "exhausted",
+    "failure",
+    "pending",
+    "retry_run",
+    "target_disabled",
+    "target_not_found",
+    "timeout",
+];
+
+/// Whether a transition follows once the work is done: for `success`, or for an outcome that the action chooses.
+fn leads_on(outcomes: &[(&str, Span)]) -> bool {
+    outcomes.iter().any(|(name, _)| {
+        let is_misspelt = || nearest(name, ["success"].into_iter()).is_some();
+        *name == "success" || !(NOT_DONE.contains(name) || *name == "skipped" || is_misspelt())
+    })
 }
 
 /// E502 for a switch in a graph.

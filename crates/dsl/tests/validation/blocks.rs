@@ -95,7 +95,7 @@ steps:
                |
             10 |   - {name: same-block, run: "@actions/a"}
                |            ^^^^^^^^^^
-               = hint: the first one is at line 9
+               = hint: a branch at line 9 has this name: branches and steps share one set of names
         "#]],
     );
 }

@@ -49,7 +49,7 @@ fn nothing_leads_into_or_out_of_a_handler() {
               |
             6 |   transitions: {success: onError, failure: flo.Failed}
               |                          ^^^^^^^
-              = hint: did you mean "onError"?
+              = hint: `onError` is executed before a run ends failed: use `flo.Failed`
         "#]],
     );
     check_body(
@@ -99,7 +99,7 @@ fn the_cause_is_seen_only_in_its_handler() {
              onCancel: [{{name: q, run: \"@actions/p\", inputMapping: {{a: $.error.code}}}}]\n"
         ),
         expect![[r#"
-            error[E508]: invalid path "$.cancel.reason": `$.cancel` is available only in `onCancel`
+            error[E508]: invalid path "$.cancel.reason": `$.cancel` is available only in the `onCancel` of the workflow
              --> w.yaml:8:58
               |
             8 | onError: [{name: p, run: "@actions/p", inputMapping: {a: $.cancel.reason}, skipIf: "cancel.reason == 'x'"}]

@@ -109,3 +109,106 @@ fn a_value_in_place_of_a_mapping_gets_an_example() {
         "#]],
     );
 }
+
+#[test]
+fn a_time_that_cannot_be_read_and_a_path_without_its_prefix() {
+    check_body(
+        r#"
+            steps:
+              - {name: a, wait: {until: tomorrow}}
+              - {name: b, wait: {until: input.due}}
+              - {name: c, wait: {until: "2026-12-24T18:00:00Z"}}
+            output: input.id
+        "#,
+        expect![[r#"
+            error[E100]: expected steps[0].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is "tomorrow"
+             --> w.yaml:5:29
+              |
+            5 |   - {name: a, wait: {until: tomorrow}}
+              |                             ^^^^^^^^
+              = hint: for example 2026-12-24T18:00:00Z
+
+            error[E100]: expected steps[1].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is "input.due"
+             --> w.yaml:6:29
+              |
+            6 |   - {name: b, wait: {until: input.due}}
+              |                             ^^^^^^^^^
+              = hint: a path begins with `$.`: $.input.due
+
+            error[E100]: expected output to be JSON text, but it is not: expected value
+             --> w.yaml:8:9
+              |
+            8 | output: input.id
+              |         ^
+              = hint: a path begins with `$.`: $.input.id
+        "#]],
+    );
+}
+
+#[test]
+fn a_handler_as_a_target_and_a_step_named_like_a_branch() {
+    check_body(
+        r#"
+            start:
+              run: "@actions/a"
+              transitions: {success: fan, failure: onError}
+            steps:
+              fan:
+                parallel:
+                  branches:
+                    x:
+                      - {name: x, run: "@actions/b"}
+                      - {name: y, run: "@actions/b"}
+                transitions: {success: flo.Completed, failure: flo.Failed}
+            onError: {run: "@actions/c"}
+        "#,
+        expect![[r#"
+            error[E201]: expected start.transitions.failure to lead to a step or terminal, but there is no "onError"
+             --> w.yaml:6:40
+              |
+            6 |   transitions: {success: fan, failure: onError}
+              |                                        ^^^^^^^
+              = hint: `onError` is executed before a run ends failed: use `flo.Failed`
+
+            error[E105]: duplicate step "x"
+              --> w.yaml:12:20
+               |
+            12 |           - {name: x, run: "@actions/b"}
+               |                    ^
+               = hint: a branch at line 11 has this name: branches and steps share one set of names
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_step_that_is_not_led_on() {
+    check_body(
+        r#"
+            start:
+              run: "@actions/a"
+              transitions: {succes: b, failure: flo.Failed}
+            steps:
+              b:
+                run: "@actions/b"
+                transitions: {failure: c, timeout: c}
+              c:
+                run: "@actions/c"
+                transitions: {shipped: flo.Completed, failure: flo.Failed}
+        "#,
+        expect![[r#"
+            warning[E502]: outcome `success` of step "start" has no transition: the run fails there
+             --> w.yaml:4:1
+              |
+            4 | start:
+              | ^^^^^
+              = hint: add a transition for `success`
+
+            warning[E502]: outcome `success` of step "b" has no transition: the run fails there
+             --> w.yaml:8:3
+              |
+            8 |   b:
+              |   ^
+              = hint: add a transition for `success`
+        "#]],
+    );
+}

@@ -101,3 +101,23 @@ fn e525_an_expression_beside_other_keys() {
         "#]],
     );
 }
+
+#[test]
+fn e525_a_path_within_a_text() {
+    check_body(
+        r#"
+            steps:
+              - name: a
+                run: "@actions/a"
+                inputMapping: {a: "order $.input.id", b: "costs $.50", c: "$.input.id"}
+        "#,
+        expect![[r#"
+            warning[E525]: "order $.input.id" is a literal
+             --> w.yaml:7:23
+              |
+            7 |     inputMapping: {a: "order $.input.id", b: "costs $.50", c: "$.input.id"}
+              |                       ^^^^^^^^^^^^^^^^^^
+              = hint: a path is the whole string: join texts with `{cel: …}`, in which $.input.id is written without `$.`
+        "#]],
+    );
+}

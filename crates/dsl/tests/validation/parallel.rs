@@ -152,7 +152,7 @@ fn e105_branches_and_steps_share_their_names() {
                |
             10 |         two: [{name: one, run: "@actions/b"}, {name: three, run: "@actions/c"}]
                |                                                      ^^^^^
-               = hint: the first one is at line 11
+               = hint: a branch at line 11 has this name: branches and steps share one set of names
         "#]],
     );
 }
