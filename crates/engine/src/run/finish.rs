@@ -208,14 +208,16 @@ pub(super) fn force(
             note_not_begun(run, ending.terminal);
             FinalEnd {
                 terminal: ending.terminal,
-                reason: ending.detail,
+                reason: None,
                 error: None,
                 is_retried: false,
             }
         }
     };
     let children = tear_down(turn, queue, run)?;
-    close(turn, queue, run, end)?;
+    // Also what was left out.
+    let reason = run.record.detail.clone();
+    close(turn, queue, run, FinalEnd { reason, ..end })?;
     end_children(queue, run, children, |reason| Work::Force { reason });
     Ok(())
 }
@@ -421,11 +423,11 @@ fn close(
         let next = linked_attempts::begin(turn, queue, run)?;
         phase::add_note(run, &format!("retried as {next}"));
         run.note_run(EventKind::RunRetried { next });
-        run.note_run(event_of(status, terminal, reason));
+        run.note_run(EventKind::of_end(status, terminal, reason));
         forget_writes(queue, run);
         return Ok(());
     }
-    run.note_run(event_of(status, terminal, reason));
+    run.note_run(EventKind::of_end(status, terminal, reason));
     concurrency::release(turn, queue, run)?;
     exclusion::release(turn, run)?;
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
@@ -447,18 +449,6 @@ fn close(
 fn forget_writes(queue: &mut WorkQueue, run: &LoadedRun) {
     if run.record.scopes.state_writes_bytes > 0 && !cursor::may_be_resumed(&run.record) {
         queue.push(run.number, Work::ForgetWrites);
-    }
-}
-
-fn event_of(status: TerminalStatus, terminal: Target, detail: Option<String>) -> EventKind {
-    match status {
-        TerminalStatus::Completed => EventKind::WorkflowCompleted { terminal },
-        TerminalStatus::Failed => EventKind::WorkflowFailed { terminal, detail },
-        TerminalStatus::Cancelled => EventKind::WorkflowCancelled {
-            terminal,
-            reason: detail,
-        },
-        TerminalStatus::TimedOut => EventKind::WorkflowTimedOut { terminal, detail },
     }
 }
 

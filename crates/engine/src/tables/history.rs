@@ -3,7 +3,7 @@
 mod encoding;
 
 use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepResult, StepTimeout, TaskError, tables};
-use crate::definition::{StepIndex, Target, TriggerIndex};
+use crate::definition::{StepIndex, Target, TerminalStatus, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
     SignalType, StateKey, StreamName, WorkerId, WorkflowVersion,
@@ -152,6 +152,19 @@ impl EventKind {
 }
 
 impl EventKind {
+    /// The end of a run at a terminal.
+    pub(crate) fn of_end(status: TerminalStatus, terminal: Target, detail: Option<String>) -> Self {
+        match status {
+            TerminalStatus::Completed => Self::WorkflowCompleted { terminal },
+            TerminalStatus::Failed => Self::WorkflowFailed { terminal, detail },
+            TerminalStatus::Cancelled => Self::WorkflowCancelled {
+                terminal,
+                reason: detail,
+            },
+            TerminalStatus::TimedOut => Self::WorkflowTimedOut { terminal, detail },
+        }
+    }
+
     /// Whether the history keeps it for the steps of an iteration: failures, retries, signals, decisions and cancels. The rest would
     /// push the other events of the run out of its history (W57).
     pub(crate) fn is_kept_in_iterations(&self) -> bool {
