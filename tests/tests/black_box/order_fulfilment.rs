@@ -358,13 +358,16 @@ fn kill_and_restart_leader(cluster: &mut Cluster) {
     cluster.restart(leader);
 }
 
-/// Kills the leader after every tenth transition until all runs have ended, and returns the number of kills. A decision
-/// is carried out right before each of the second, third and fourth kills.
-fn disturb(cluster: &mut Cluster) -> usize {
+/// Kills the leader after every tenth transition until all runs have ended. A decision is carried out right before each of
+/// the second, third and fourth kills. Transitions are counted between the kills, so a few more may be made before one.
+///
+/// # Panics
+/// If fewer than half of the kills took place.
+fn disturb(cluster: &mut Cluster) {
     let flo = cluster.flo();
     let mut decided = ORDERS.iter().filter(|order| order.decision.is_some());
     let mut next = KILL_EVERY;
-    let mut kills_count = 0;
+    let (mut kills_count, mut made) = (0, 0);
     let mut histories = ORDERS.map(|_| Vec::new());
     wait_until("the ends of all runs", TIMEOUT * 4, || {
         for (order, events) in ORDERS.iter().zip(&mut histories) {
@@ -372,7 +375,7 @@ fn disturb(cluster: &mut Cluster) -> usize {
                 *events = flo.json_lines(&["workflow", "history", order.run_id]);
             }
         }
-        let made: usize = histories.iter().map(|events| transitions(events)).sum();
+        made = histories.iter().map(|events| transitions(events)).sum();
         let is_open = |events: &&Vec<Value>| !has_ended(events);
         let mut open = histories.iter().filter(is_open).peekable();
         if open.peek().is_none() {
@@ -391,7 +394,11 @@ fn disturb(cluster: &mut Cluster) -> usize {
         }
         Err(format!("{made} transitions were made"))
     });
-    kills_count
+    let expected_count = made / (2 * KILL_EVERY);
+    assert!(
+        kills_count >= expected_count.max(4),
+        "only {kills_count} kills for {made} transitions"
+    );
 }
 
 fn has_ended(events: &[Value]) -> bool {
@@ -412,8 +419,7 @@ fn runs_lose_nothing_while_the_leader_is_killed_at_every_tenth_transition() {
     let mut cluster = Cluster::start();
     let flo = cluster.flo();
     let mut worker = begin(&flo, cluster.scratch());
-    let kills_count = disturb(&mut cluster);
-    assert!(kills_count >= 4, "only {kills_count} kills");
+    disturb(&mut cluster);
     cluster.await_health();
     for (order, expected) in ORDERS.into_iter().zip(expected) {
         let ending = Ending::read(&flo, cluster.scratch(), order.run_id);

@@ -2,7 +2,6 @@
 
 mod node_workflow;
 mod pages;
-mod sdk;
 mod temporal;
 mod warlock;
 

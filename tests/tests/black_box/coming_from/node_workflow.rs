@@ -1,7 +1,7 @@
 //! "Coming from node-workflow".
 
-use super::sdk::SdkWorker;
 use super::{Logged, count};
+use crate::sdk::SdkWorker;
 use flotilla_client::ActionResult;
 use flotilla_tests::{CommandWorker, TIMEOUT, wait_until};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! "Coming from Temporal-style flows".
 
-use super::sdk::SdkWorker;
 use super::{Logged, count, outcomes};
+use crate::sdk::SdkWorker;
 use flotilla_client::{ActionResult, HandlerError};
 use flotilla_tests::{CommandWorker, DevNode, TIMEOUT, wait_until};
 use serde_json::{Value, json};

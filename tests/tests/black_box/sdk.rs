@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// A running worker for one action.
-pub(super) struct SdkWorker {
+pub(crate) struct SdkWorker {
     runtime: Runtime,
     stop: CancellationToken,
     running: JoinHandle<Result<(), ClientError>>,
@@ -19,7 +19,7 @@ pub(super) struct SdkWorker {
 
 impl SdkWorker {
     /// Starts it, and waits until it can get tasks.
-    pub(super) fn start<H>(endpoint: String, action: &str, handle: H) -> Self
+    pub(crate) fn start<H>(endpoint: String, action: &str, handle: H) -> Self
     where
         H: Fn(&ActionContext) -> Result<ActionResult, HandlerError> + Send + Sync + 'static,
     {
@@ -54,7 +54,7 @@ impl SdkWorker {
     }
 
     /// Drains it, and waits until it has ended.
-    pub(super) fn drain(self) {
+    pub(crate) fn drain(self) {
         self.stop.cancel();
         let ended = self.runtime.block_on(self.running);
         ended
