@@ -46,6 +46,16 @@ impl Cache {
         Some(kept.record.clone().map(downcast::<T>))
     }
 
+    /// Takes the record at `key` out, if it is cached. It may be cached again when it is read or written.
+    pub(crate) fn take<T: Table>(&mut self, key: &[u8]) -> Option<Arc<T::Record>> {
+        if !T::IS_HOT {
+            return None;
+        }
+        let kept = self.records.pop(key)?;
+        self.bytes -= kept.bytes;
+        kept.record.map(downcast::<T>)
+    }
+
     /// Caches the result of a read: a record with its encoded size `bytes`, or `None` if the store has no record.
     pub(crate) fn keep<T: Table>(
         &mut self,

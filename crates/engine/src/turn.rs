@@ -5,6 +5,7 @@ mod attribution;
 mod budget;
 mod chance;
 mod draft;
+mod run_before;
 mod run_events;
 mod run_scopes;
 mod runs;
@@ -15,6 +16,7 @@ use budget::Visited;
 pub use budget::{Budgets, Spent};
 
 pub(crate) use draft::Draft;
+pub(crate) use run_before::RunBefore;
 pub(crate) use runs::{ActivationRef, LoadedRun, NewVisit};
 
 use runs::TurnRuns;
@@ -24,7 +26,9 @@ use chance::Chance;
 use crate::cache::Cache;
 use crate::effect::Effect;
 use crate::heads::QueueHeads;
-use crate::ids::{ActionRunNumber, GroupNumber, NodeId, RequestId, RunNumber, StreamNumber};
+use crate::ids::{
+    ActionRunNumber, GroupNumber, Namespace, NodeId, RequestId, RunNumber, StreamNumber,
+};
 use crate::limits::{ENTRY_WRITTEN_BYTES_MAX, RECORD_BYTES_MAX, RECORD_CONTENT_BYTES_MAX};
 use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
@@ -90,6 +94,8 @@ pub(crate) struct EntryState<'a> {
     offers: &'a [Offer],
     slots_left: Vec<u32>,
     cluster: ClusterRecord,
+    /// The namespace of the last command that was accepted, if it is certain to exist.
+    namespace: Option<Namespace>,
     /// The request ids that the entry's commands have left to be remembered.
     requests: RequestAgeRecord,
     /// Where keys are encoded.
@@ -136,6 +142,7 @@ impl<'a> EntryState<'a> {
             slots_left: offers.iter().map(|offer| offer.slots).collect(),
             offers,
             cluster: ClusterRecord::default(),
+            namespace: None,
             requests: RequestAgeRecord::default(),
             key_buffer: Vec::new(),
         }
@@ -221,6 +228,8 @@ pub(crate) struct Turn<'t, 'e> {
     chance: Chance,
     /// The cluster's record, with the turn's changes.
     cluster: ClusterRecord,
+    /// The namespace of the command, if it is certain to exist after it.
+    namespace: Option<Namespace>,
     /// The command's request id that is to be remembered, and the bytes that it counts for.
     request: Option<(RequestId, u64)>,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
@@ -235,6 +244,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         let chance = Chance::new(entry.stamp.seed, position);
         Self {
             cluster: entry.cluster,
+            namespace: None,
             request: None,
             entry,
             slots_taken: BTreeMap::new(),
@@ -272,21 +282,33 @@ impl<'t, 'e> Turn<'t, 'e> {
     }
 
     fn record_at<T: Table>(&mut self, key: &RowKey) -> Result<Option<Arc<T::Record>>, StoreError> {
-        self.spent.rows += 1;
         let record = match self.entry.overlay.get(key) {
             Some(cell) => cell.map(Cell::record::<T>),
             None => stored::<T>(self.entry.store, self.entry.cache, key.as_slice())?,
         };
-        self.spent.read_bytes += record.as_deref().map_or(0, T::content_bytes);
+        self.count_read::<T>(record.as_deref());
         Ok(record)
     }
 
-    /// The record at `key` as a draft, to be changed and put back.
+    fn count_read<T: Table>(&mut self, record: Option<&T::Record>) {
+        self.spent.rows += 1;
+        self.spent.read_bytes += record.map_or(0, T::content_bytes);
+    }
+
+    /// The record at `key` as a draft, to be changed and put back. The cache gives it away, so that the change needs no
+    /// copy.
     pub(crate) fn draft<T: Table>(
         &mut self,
         key: &T::Key,
     ) -> Result<Option<Draft<T::Record>>, StoreError> {
-        Ok(self.get::<T>(key)?.map(Draft::of))
+        let key = self.entry.row_key::<T>(key);
+        if self.entry.overlay.get(&key).is_none()
+            && let Some(record) = self.entry.cache.take::<T>(key.as_slice())
+        {
+            self.count_read::<T>(Some(&record));
+            return Ok(Some(Draft::of(record)));
+        }
+        Ok(self.record_at::<T>(&key)?.map(Draft::of))
     }
 
     /// Changes the record at `key`, if it exists; returns the result of `change`.
@@ -365,6 +387,16 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn accept_request(&mut self, id: RequestId, bytes: u64) {
         let replaced = self.request.replace((id, bytes));
         assert!(replaced.is_none(), "a command has one request id");
+    }
+
+    /// Whether the last accepted command of the entry was in this namespace, and the namespace still exists.
+    pub(crate) fn is_of_last_command(&self, namespace: &Namespace) -> bool {
+        self.entry.namespace.as_ref() == Some(namespace)
+    }
+
+    /// Notes that the namespace of the command exists after the command.
+    pub(crate) fn set_namespace(&mut self, namespace: &Namespace) {
+        self.namespace = Some(namespace.clone());
     }
 
     /// Sets a timer.
@@ -488,6 +520,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             self.entry.requests.bytes += bytes;
         }
         self.entry.cluster = self.cluster;
+        self.entry.namespace = self.namespace.take();
         self.entry.overlay.keep_turn();
         std::mem::take(&mut self.effects)
     }

@@ -82,7 +82,10 @@ impl CreateNamespace {
 /// namespace; once the namespace exists, it costs one read of a hot record.
 pub(crate) fn follow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<()> {
     if turn.has_writes() {
-        ensure(turn, namespace)?;
+        if !turn.is_of_last_command(namespace) {
+            ensure(turn, namespace)?;
+        }
+        turn.set_namespace(namespace);
     }
     Ok(())
 }

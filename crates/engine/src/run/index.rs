@@ -1,31 +1,38 @@
 //! Maintains the indexes of runs (W4, W22, design rule 4).
 
 use crate::effect::Effect;
-use crate::ids::RunNumber;
+use crate::ids::{Namespace, RunNumber};
 use crate::limits::RETENTION_MS_DEFAULT;
 use crate::retention;
 use crate::tables::{
-    AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, RunsByAttribute,
-    RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
+    AttributeKey, AttributeValue, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord,
+    RunStatus, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
+use std::collections::BTreeMap;
 
 /// Updates the index rows of a run that the turn worked on. Only rows that differ are written, so a run that merely
 /// continues costs none.
 pub(super) fn update(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
-    let before = run.before().map(|record| &**record);
-    let after = &run.record;
-    if is_indexed_alike(before, after) {
-        return Ok(());
-    }
-    let old = match before {
-        Some(before) if before.definition != after.definition => {
-            Rows::of(run.number, before, &*turn.pinned(before.definition)?)
+    let (number, after) = (run.number, &run.record);
+    let old = match run.before() {
+        Some(before) if before.is_indexed_like(after) => return Ok(()),
+        Some(before) => {
+            let definition = match before.definition == after.definition {
+                true => run.definition.clone(),
+                false => turn.pinned(before.definition)?,
+            };
+            let indexed = IndexedRun {
+                namespace: &after.namespace,
+                status: before.status,
+                completed_at_ms: before.completed_at_ms,
+                attributes: &before.attributes,
+            };
+            Rows::of(number, &indexed, &definition)
         }
-        Some(before) => Rows::of(run.number, before, &run.definition),
         None => Rows::default(),
     };
-    let new = Rows::of(run.number, after, &run.definition);
+    let new = Rows::of(number, &IndexedRun::of(after), &run.definition);
     replace_all(turn, &old, &new);
     if let Some(Expiration { due_ms, .. }) = new.expiration {
         turn.effect(Effect::ArmRetention { due_ms });
@@ -40,7 +47,7 @@ pub(crate) fn forget(
     run: &RunRecord,
 ) -> TurnResult<usize> {
     let definition = turn.pinned(run.definition)?;
-    let old = Rows::of(number, run, &definition);
+    let old = Rows::of(number, &IndexedRun::of(run), &definition);
     replace_all(turn, &old, &Rows::default());
     Ok(old.count())
 }
@@ -52,7 +59,7 @@ pub(super) fn expire_again(
     run: &RunRecord,
     definition: &DefinitionRecord,
 ) -> TurnResult<()> {
-    if let Some(expiration) = expiration(number, run, definition) {
+    if let Some(expiration) = expiration(number, run.completed_at_ms, definition) {
         retention::expire_again(turn, expiration)?;
     }
     Ok(())
@@ -64,7 +71,7 @@ pub(super) fn expire_child(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnRe
     let Some(child) = turn.load_run_if_kept(number)? else {
         return Ok(());
     };
-    let expiration = expiration(number, &child.record, &child.definition);
+    let expiration = expiration(number, child.record.completed_at_ms, &child.definition);
     if let Some(expiration) = expiration.filter(|expiration| expiration.due_ms <= turn.now_ms()) {
         retention::expire_again(turn, expiration)?;
     }
@@ -72,13 +79,23 @@ pub(super) fn expire_child(turn: &mut Turn<'_, '_>, number: RunNumber) -> TurnRe
     Ok(())
 }
 
-fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
-    before.is_some_and(|before| {
-        before.status == after.status
-            && before.definition == after.definition
-            && before.completed_at_ms == after.completed_at_ms
-            && before.attributes == after.attributes
-    })
+/// What the index rows of a run are made from, beside its number and its definition.
+struct IndexedRun<'r> {
+    namespace: &'r Namespace,
+    status: RunStatus,
+    completed_at_ms: Option<u64>,
+    attributes: &'r BTreeMap<u16, AttributeValue>,
+}
+
+impl<'r> IndexedRun<'r> {
+    fn of(run: &'r RunRecord) -> Self {
+        Self {
+            namespace: &run.namespace,
+            status: run.status,
+            completed_at_ms: run.completed_at_ms,
+            attributes: &run.attributes,
+        }
+    }
 }
 
 /// A run's rows in the indexes.
@@ -92,8 +109,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(number: RunNumber, run: &RunRecord, definition: &DefinitionRecord) -> Self {
-        let namespace = &run.namespace;
+    fn of(number: RunNumber, run: &IndexedRun<'_>, definition: &DefinitionRecord) -> Self {
+        let namespace = run.namespace;
         let completion = run.completed_at_ms;
         Self {
             workflow: Some((
@@ -104,7 +121,7 @@ impl Rows {
             status: Some((namespace.clone(), run.status, number)),
             completion: completion.map(|at_ms| (namespace.clone(), at_ms, number)),
             attributes: attributes(number, run, definition),
-            expiration: expiration(number, run, definition),
+            expiration: expiration(number, completion, definition),
         }
     }
 
@@ -120,20 +137,20 @@ impl Rows {
 /// When an ended run's retention ends (W4).
 fn expiration(
     number: RunNumber,
-    run: &RunRecord,
+    completed_at_ms: Option<u64>,
     definition: &DefinitionRecord,
 ) -> Option<Expiration> {
     let retention_ms = definition.definition.retention_ms;
     let retention_ms = retention_ms.unwrap_or(RETENTION_MS_DEFAULT);
     Some(Expiration {
-        due_ms: run.completed_at_ms?.saturating_add(retention_ms),
+        due_ms: completed_at_ms?.saturating_add(retention_ms),
         subject: Expiring::Run(number),
     })
 }
 
 fn attributes(
     number: RunNumber,
-    run: &RunRecord,
+    run: &IndexedRun<'_>,
     definition: &DefinitionRecord,
 ) -> Vec<<RunsByAttribute as Table>::Key> {
     let defined = &definition.definition.search_attributes;

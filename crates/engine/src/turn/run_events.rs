@@ -14,37 +14,42 @@ impl LoadedRun {
 
     /// Adds an event about a scope to the run's history.
     pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
-        let event = Event {
-            scope,
-            step: None,
-            visit: 0,
-            activation: None,
-            kind,
-        };
-        self.add_event(event, None);
+        if self.is_noted(&scope, 0, &kind) {
+            self.add_event(Event {
+                scope,
+                step: None,
+                visit: 0,
+                activation: None,
+                kind,
+            });
+        }
     }
 
     /// Adds the event of a result with which the run begins to its history (W90).
     pub(crate) fn note_taken_over(&mut self, scope: ScopeId, step: StepIndex, result: StepResult) {
-        let event = Event {
-            scope,
-            step: Some(step),
-            visit: result.visit,
-            activation: None,
-            kind: EventKind::StepTakenOver(Box::new(result)),
-        };
-        self.add_event(event, None);
+        let visit = result.visit;
+        let kind = EventKind::StepTakenOver(Box::new(result));
+        if self.is_noted(&scope, visit, &kind) {
+            self.add_event(Event {
+                scope,
+                step: Some(step),
+                visit,
+                activation: None,
+                kind,
+            });
+        }
     }
 
-    /// Adds an event, unless the scope in which it happens is silent. It is shown with the scope `undone`, if there is one.
-    fn add_event(&mut self, mut event: Event, undone: Option<ScopeId>) {
-        if event.kind.is_kept_in_iterations() || !self.is_silent(&event.scope, event.visit) {
-            if let Some(undone) = undone {
-                event.scope = undone;
-            }
-            self.noted_bytes += event.content_bytes();
-            self.events.push(event);
-        }
+    /// Whether the history keeps an event that happens in this scope.
+    fn is_noted(&self, scope: &ScopeId, visit: u32, kind: &EventKind) -> bool {
+        scope.number == ScopeNumber::ROOT
+            || kind.is_kept_in_iterations()
+            || !self.is_silent(scope, visit)
+    }
+
+    fn add_event(&mut self, event: Event) {
+        self.noted_bytes += event.content_bytes();
+        self.events.push(event);
     }
 
     /// Whether the first visits to steps of an iteration are not in the history, but for failures and the like; nor those
@@ -76,14 +81,17 @@ impl LoadedRun {
 
     /// Adds an event about an activation.
     fn add_event_about(&mut self, about: About, kind: EventKind) {
-        let event = Event {
-            scope: self.scope_id(about.scope),
-            step: Some(about.step),
-            visit: about.visit,
-            activation: Some(about.activation),
-            kind,
-        };
-        self.add_event(event, about.undone);
+        let scope = self.scope_id(about.scope);
+        if self.is_noted(&scope, about.visit, &kind) {
+            self.add_event(Event {
+                // A compensation is shown with the scope of what it undoes.
+                scope: about.undone.unwrap_or(scope),
+                step: Some(about.step),
+                visit: about.visit,
+                activation: Some(about.activation),
+                kind,
+            });
+        }
     }
 
     /// The scope that an activation is shown with: that of what it undoes, if it makes a compensation.

@@ -13,8 +13,8 @@ pub(super) struct RunScopes(BTreeMap<ScopeNumber, LoadedScope>);
 
 /// A scope that was looked up.
 struct LoadedScope {
-    /// The scope before the turn.
-    before: Option<Arc<ScopeRecord>>,
+    /// Whether the scope was open before the turn.
+    is_stored: bool,
     /// `None` once it has ended.
     now: Option<Draft<ScopeRecord>>,
 }
@@ -32,7 +32,7 @@ impl RunScopes {
             && let Some(scope) = turn.get::<Scopes>(&key)?
         {
             let loaded = LoadedScope {
-                before: Some(scope.clone()),
+                is_stored: true,
                 now: Some(Draft::of(scope)),
             };
             self.0.insert(number, loaded);
@@ -50,7 +50,7 @@ impl RunScopes {
     pub(super) fn open(&mut self, scope: ScopeRecord) {
         let number = scope.id.number;
         let loaded = LoadedScope {
-            before: None,
+            is_stored: false,
             now: Some(Draft::of(Arc::new(scope))),
         };
         self.0.insert(number, loaded);
@@ -89,13 +89,13 @@ impl RunScopes {
 
     /// Writes what the turn changed.
     pub(super) fn write(self, turn: &mut Turn<'_, '_>, run: RunNumber) {
-        for (number, LoadedScope { before, now }) in self.0 {
+        for (number, LoadedScope { is_stored, now }) in self.0 {
             let key = (run, number);
-            match (now, before) {
-                (Some(scope), Some(before)) if scope.is(&before) => {}
-                (Some(scope), _) => turn.put::<Scopes>(&key, scope),
-                (None, Some(_)) => turn.delete::<Scopes>(&key),
-                (None, None) => {}
+            match now {
+                Some(scope) if is_stored && !scope.is_changed() => {}
+                Some(scope) => turn.put::<Scopes>(&key, scope),
+                None if is_stored => turn.delete::<Scopes>(&key),
+                None => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The runs of a turn: each is loaded once, changed in place, and written once at the end of the turn.
 
 use super::run_scopes::{LOOKED_UP, RunScopes};
-use super::{Draft, Turn, TurnResult};
+use super::{Draft, RunBefore, Turn, TurnResult};
 use crate::definition::{CallRole, StepIndex};
 use crate::ids::{RunId, RunNumber, ScopeNumber};
 use crate::json::Json;
@@ -27,8 +27,8 @@ pub(crate) struct LoadedRun {
     pub(crate) definition: Arc<DefinitionRecord>,
     /// The id of the parent of a run created in this turn: its parent may be taken out, so that it cannot be read.
     pub(crate) parent_id: Option<Box<RunId>>,
-    /// The record before the turn; `None` for a run created in this turn.
-    before: Option<Arc<RunRecord>>,
+    /// The run before the turn; `None` for a run created in this turn.
+    before: Option<Box<RunBefore>>,
     /// The activations that were looked up, by number.
     activations: BTreeMap<u64, LoadedActivation>,
     /// Those that were looked up. An activation that was looked up has its scope here too.
@@ -49,8 +49,8 @@ pub(crate) struct NewVisit {
 
 /// An activation that was looked up.
 struct LoadedActivation {
-    /// The activation before the turn.
-    before: Option<Arc<Activation>>,
+    /// Whether it was open before the turn.
+    is_stored: bool,
     now: Now,
 }
 
@@ -150,13 +150,14 @@ impl LoadedRun {
     }
 
     /// Makes a loaded run from a stored record, with no activation loaded.
-    fn of(number: RunNumber, record: Arc<RunRecord>, definition: Arc<DefinitionRecord>) -> Self {
+    fn of(number: RunNumber, record: Draft<RunRecord>, definition: Arc<DefinitionRecord>) -> Self {
+        let before = Box::new(RunBefore::of(&record));
         Self {
             number,
-            record: Draft::of(record.clone()),
+            record,
             definition,
             parent_id: None,
-            before: Some(record),
+            before: Some(before),
             activations: BTreeMap::new(),
             scopes: RunScopes::default(),
             events: Vec::with_capacity(EVENTS_COMMON),
@@ -218,7 +219,7 @@ impl LoadedRun {
                 };
                 self.scopes.look_up(turn, (self.number, activation.scope))?;
                 Ok(Some(place.insert(LoadedActivation {
-                    before: Some(activation.clone()),
+                    is_stored: true,
                     now: Now::Here(Draft::of(activation)),
                 })))
             }
@@ -355,7 +356,7 @@ impl LoadedRun {
             state: ActivationState::Executing,
         };
         let loaded = LoadedActivation {
-            before: None,
+            is_stored: false,
             now: Now::Taken,
         };
         self.activations.insert(activation.number, loaded);
@@ -368,8 +369,8 @@ impl LoadedRun {
         self.record.activations_count += 1;
         self.record.active_count += 1;
         let now = Now::Taken;
-        let before = None;
-        let loaded = LoadedActivation { before, now };
+        let is_stored = false;
+        let loaded = LoadedActivation { is_stored, now };
         let replaced = self.activations.insert(former.number, loaded);
         assert!(replaced.is_none(), "a turn does not end and resume a run");
         Draft::of(Arc::new(former))
@@ -431,9 +432,9 @@ impl LoadedRun {
         Ok(())
     }
 
-    /// The record before the turn; `None` for a run created in this turn.
-    pub(crate) fn before(&self) -> Option<&Arc<RunRecord>> {
-        self.before.as_ref()
+    /// The run before the turn; `None` for a run created in this turn.
+    pub(crate) fn before(&self) -> Option<&RunBefore> {
+        self.before.as_deref()
     }
 
     /// Ends the changes of this turn: derives the run's status and returns its new events.
@@ -484,22 +485,20 @@ impl LoadedRun {
 
     /// Writes what the turn changed.
     pub(crate) fn write(self, turn: &mut Turn<'_, '_>) {
-        for (number, LoadedActivation { before, now }) in self.activations {
+        for (number, LoadedActivation { is_stored, now }) in self.activations {
             let key = (self.number, number);
-            match (now, before) {
-                (Now::Here(activation), Some(before)) if activation.is(&before) => {}
-                (Now::Here(activation), _) => turn.put::<Activations>(&key, activation),
-                (Now::Left, Some(_)) => turn.delete::<Activations>(&key),
-                (Now::Left, None) => {}
-                (Now::Taken, _) => panic!("an activation that is taken out is put back or left"),
+            match now {
+                Now::Here(activation) if is_stored && !activation.is_changed() => {}
+                Now::Here(activation) => turn.put::<Activations>(&key, activation),
+                Now::Left if is_stored => turn.delete::<Activations>(&key),
+                Now::Left => {}
+                Now::Taken => panic!("an activation that is taken out is put back or left"),
             }
         }
         self.scopes.write(turn, self.number);
-        let is_unchanged = |before| self.record.is(before);
-        if self.before.as_ref().is_some_and(is_unchanged) {
-            return;
+        if self.before.is_none() || self.record.is_changed() {
+            turn.put::<Runs>(&self.number, self.record);
         }
-        turn.put::<Runs>(&self.number, self.record);
     }
 }
 
@@ -517,7 +516,7 @@ impl Turn<'_, '_> {
     pub(crate) fn load_run_if_kept(&mut self, number: RunNumber) -> TurnResult<Option<LoadedRun>> {
         let run = match self.runs.take(number) {
             Some(run) => run,
-            None => match self.get::<Runs>(&number)? {
+            None => match self.draft::<Runs>(&number)? {
                 Some(record) => {
                     let definition = self.pinned(record.definition)?;
                     LoadedRun::of(number, record, definition)
