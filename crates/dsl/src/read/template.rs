@@ -88,7 +88,7 @@ fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
     }
 }
 
-/// The path that a text has as a word of its own.
+/// The path that is a whole word of a text.
 fn path_within(text: &str, context: &Context<'_>) -> Option<String> {
     let mut words = text.split_whitespace().skip(1);
     words.find_map(|word| path::meant_by(word.strip_prefix("$.")?, context))
