@@ -37,15 +37,7 @@ pub(super) fn record() -> RunRecord {
         namespace: samples::namespace(),
         id: samples::run_id(),
         definition: DefinitionNumber(4),
-        resumption: Resumption {
-            former_definitions: vec![FormerDefinition {
-                definition: DefinitionNumber(3),
-                last_event: 8,
-            }],
-            cursor: Some(cursor()),
-            resumes_count: 1,
-        }
-        .into(),
+        resumption: resumption().into(),
         hops: 3,
         status: RunStatus::Ended(TerminalStatus::TimedOut),
         end: Some(End {
@@ -62,17 +54,7 @@ pub(super) fn record() -> RunRecord {
             is_detached: true,
         }),
         chain: Some(chain()),
-        start_limits: StartLimits {
-            concurrency: Some(concurrency()),
-            bound_keys_count: 1,
-            exclusion: Some(Exclusion::Held {
-                locks: vec![LockPlace {
-                    lock: LockNumber(4),
-                    position: 6,
-                }],
-            }),
-        }
-        .into(),
+        start_limits: start_limits().into(),
         began_at_ms: Some(1_200),
         nesting: 1,
         trace: Some(samples::trace()),
@@ -103,6 +85,30 @@ pub(super) fn record() -> RunRecord {
         history: history(),
         started_at_ms: 1_000,
         completed_at_ms: Some(9_000),
+    }
+}
+
+fn resumption() -> Resumption {
+    Resumption {
+        former_definitions: vec![FormerDefinition {
+            definition: DefinitionNumber(3),
+            last_event: 8,
+        }],
+        cursor: Some(cursor()),
+        resumes_count: 1,
+    }
+}
+
+fn start_limits() -> StartLimits {
+    StartLimits {
+        concurrency: Some(concurrency()),
+        bound_keys_count: 1,
+        exclusion: Some(Exclusion::Held {
+            locks: vec![LockPlace {
+                lock: LockNumber(4),
+                position: 6,
+            }],
+        }),
     }
 }
 
