@@ -24,7 +24,7 @@ version: "2"
 retention_ms: {retention_ms}
 start:
   run: "@actions/flo-bench-missing"
-  transitions: {{target_not_found: flo.Completed, failure: flo.Failed}}
+  transitions: {{target_not_found: flo.Completed, success: flo.Failed, failure: flo.Failed}}
 "#
     )
 }
