@@ -234,13 +234,14 @@ pub(super) fn lint_run_step<'doc>(
 }
 
 /// The outcomes of a step with a target or blocks that has not done its work.
-const NOT_DONE: [&str; 9] = [
+const NOT_DONE: [&str; 10] = [
     "cancelled",
     "execution_failure",
     "exhausted",
     "failure",
     "pending",
     "retry_run",
+    "skipped",
     "target_disabled",
     "target_not_found",
     "timeout",
@@ -250,7 +251,7 @@ const NOT_DONE: [&str; 9] = [
 fn leads_on(outcomes: &[(&str, Span)]) -> bool {
     outcomes.iter().any(|(name, _)| {
         let is_misspelt = || nearest(name, ["success"].into_iter()).is_some();
-        *name == "success" || !(NOT_DONE.contains(name) || *name == "skipped" || is_misspelt())
+        *name == "success" || !(NOT_DONE.contains(name) || is_misspelt())
     })
 }
 
