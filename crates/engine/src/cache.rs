@@ -51,9 +51,7 @@ impl Cache {
         if !T::IS_HOT {
             return None;
         }
-        let kept = self.records.pop(key)?;
-        self.bytes -= kept.bytes;
-        kept.record.map(downcast::<T>)
+        self.remove(key)?.record.map(downcast::<T>)
     }
 
     /// Caches the result of a read: a record with its encoded size `bytes`, or `None` if the store has no record.
@@ -84,8 +82,13 @@ impl Cache {
 
     /// Updates the cache after a deletion.
     pub(crate) fn forget(&mut self, key: &[u8]) {
-        let gone = self.records.pop(key);
-        self.bytes -= gone.map_or(0, |kept| kept.bytes);
+        self.remove(key);
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Option<Kept> {
+        let kept = self.records.pop(key)?;
+        self.bytes -= kept.bytes;
+        Some(kept)
     }
 
     fn put(&mut self, key: KeyBytes, record: Option<AnyRecord>, bytes: usize) {
