@@ -10,6 +10,10 @@ pub(crate) enum Bug {
     EarlyAcknowledgement,
     /// The stored definition of trips lacks the compensation of a step, as if the engine lost it.
     LostCompensation,
+    /// The stored definition of trips lacks the `onCancel` of a step, as if the engine did not call it.
+    LostHandler,
+    /// The stored definition of trips has a loop over fewer items, as if the engine lost one.
+    LostItem,
     /// The disks report a sync of the log that they have not done.
     LostSync,
     /// A read that should be linearizable returns the local state of the node.
@@ -17,9 +21,11 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 6] = [
         Self::EarlyAcknowledgement,
         Self::LostCompensation,
+        Self::LostHandler,
+        Self::LostItem,
         Self::LostSync,
         Self::StaleRead,
     ];
@@ -28,6 +34,8 @@ impl Bug {
         match self {
             Self::EarlyAcknowledgement => "early-acknowledgement",
             Self::LostCompensation => "lost-compensation",
+            Self::LostHandler => "lost-handler",
+            Self::LostItem => "lost-item",
             Self::LostSync => "lost-sync",
             Self::StaleRead => "stale-read",
         }

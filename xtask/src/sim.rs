@@ -28,7 +28,8 @@ Options:
   --seed S         The first seed, or the only one [default: 1]
   --seconds N      How long faults are injected, in simulated seconds [default: 20]
   --scenario NAME  mixed: all faults and commands; snapshots: installs that overlap [default: mixed]
-  --bug NAME       Plant a bug: early-acknowledgement, lost-compensation, lost-sync or stale-read
+  --bug NAME       Plant a bug: early-acknowledgement, lost-compensation, lost-handler,
+                   lost-item, lost-sync or stale-read
   --trace FILE     Keep the trace of a single seed
 
 Example:

@@ -38,6 +38,8 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
 enum UndoEvent<'e> {
     /// The task of a step that has a compensation has succeeded.
     Succeeded(&'e str),
+    /// A step was cancelled. If it has a handler, that is called next.
+    Cancelled(&'e str),
     /// The compensation of a step has started.
     UndoStarted(&'e str),
     /// A compensation has ended, well or badly.
@@ -52,6 +54,7 @@ impl<'e> UndoEvent<'e> {
     fn of(past: &'e PastEvent) -> Option<Self> {
         let step = past.step();
         match &past.event.kind {
+            EventKind::StepCancelled => Some(Self::Cancelled(step)),
             EventKind::CompensationStarted => Some(Self::UndoStarted(step)),
             EventKind::CompensationCompleted | EventKind::CompensationFailed { .. } => {
                 Some(Self::UndoEnded)
@@ -74,10 +77,12 @@ fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), St
     let mut done = Vec::new();
     let mut undoing = None;
     let mut handled = Vec::new();
+    let mut cancelled = Vec::new();
     for event in undo_events {
         match event {
-            // The task of a compensation is about its step, too.
-            UndoEvent::Succeeded(step) if undoing == Some(*step) => {}
+            // The tasks of a compensation and of a handler are about their step, too.
+            UndoEvent::Succeeded(step) if undoing == Some(*step) || cancelled.contains(step) => {}
+            UndoEvent::Cancelled(step) => cancelled.push(*step),
             UndoEvent::Succeeded(step)
                 if *step == BLOCK.1 && RACE.iter().all(|one| done.contains(one)) =>
             {
@@ -124,7 +129,7 @@ fn judge(undo_events: &[UndoEvent<'_>], status: TerminalStatus) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use UndoEvent::{BlockRetried, HandlerStepEnded, Succeeded, UndoEnded, UndoStarted};
+    use UndoEvent::{BlockRetried, Cancelled, HandlerStepEnded, Succeeded, UndoEnded, UndoStarted};
 
     #[test]
     fn the_order_of_undoing_is_checked() {
@@ -177,6 +182,10 @@ mod tests {
         let undone = [UndoStarted("far"), UndoEnded];
         let next = [Succeeded("apply")];
         assert_eq!(completed(&[&both[..], &undone, &next].concat()), Ok(()));
+        // A handler that succeeds leaves nothing to undo.
+        let cancelled = [Cancelled("far"), Succeeded("far")];
+        let lost = [&both[..1], &cancelled, &next].concat();
+        assert_eq!(completed(&lost), Ok(()));
         assert_eq!(completed(&[&both[..1], &next].concat()), Ok(()));
         assert!(completed(&[&both[..], &next].concat()).is_err());
     }

@@ -13,7 +13,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     for (number, run) in rows::<Runs>(store, &()) {
         let mut state = State::default();
         for past in events_of(store, number, &run) {
-            // Of iterations, the history has only failures.
+            // Of iterations, the history has only failures; `loops` checks their ends.
             if past.is_of_iteration() {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! The workload of clients: an order in three steps, the last of which has branches; a trip with a loop, a race and a block
-//! that is retried, whose steps are undone if it fails or is cancelled; and a workflow that a schedule starts.
+//! that is retried, whose steps are undone if it fails or is cancelled, and some of which call a handler if they are cancelled;
+//! and a workflow that a schedule starts.
 
 use crate::bug::Bug;
 use flotilla_engine::ActionType;
@@ -79,18 +80,24 @@ const FOLD: &str = "          - name: fold
             set: {folded: true}
           - name: print";
 
-/// What undoes a step of a trip.
+/// What undoes the first step of a trip.
 const COMPENSATION: &str = r#"    compensate: {run: "@actions/undo"}"#;
+/// What the first step of a trip calls if it is cancelled.
+const STEP_HANDLER: &str = r#"    onCancel: {run: "@actions/undo"}"#;
+/// What the loop of a trip iterates over.
+const ITEMS: &str = "items: [1, 2, 3]";
 
 const TRIP_TEXT: &str = r#"
 kind: Workflow
 name: trip
 version: "1"
 idempotency: required
+state: {toured: 0}
 steps:
   - name: flight
     run: "@actions/book"
     compensate: {run: "@actions/undo"}
+    onCancel: {run: "@actions/undo"}
   - name: stay
     parallel:
       branches:
@@ -107,9 +114,11 @@ steps:
         near:
           run: "@actions/book"
           compensate: {run: "@actions/undo"}
+          onCancel: {run: "@actions/undo"}
         far:
           run: "@actions/book"
           compensate: {run: "@actions/undo"}
+          onCancel: {run: "@actions/undo"}
   - name: visa
     retry: {max_attempts: 3, backoff: constant, initial_delay_ms: 100}
     block:
@@ -123,8 +132,10 @@ steps:
     forEach:
       items: [1, 2, 3]
       concurrency: 2
+      merge: {toured: sum}
       do:
         run: "@actions/book"
+        set: {toured: $.item}
   - name: confirm
     waitForSignal:
       type: approval
@@ -168,6 +179,8 @@ pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
     let later = later.replacen("          - name: print", FOLD, 1);
     let trip = match bug {
         Some(Bug::LostCompensation) => TRIP_TEXT.replacen(COMPENSATION, "", 1),
+        Some(Bug::LostHandler) => TRIP_TEXT.replacen(STEP_HANDLER, "", 1),
+        Some(Bug::LostItem) => TRIP_TEXT.replacen(ITEMS, "items: [1, 2]", 1),
         _ => TRIP_TEXT.to_owned(),
     };
     let definitions = [ORDER_TEXT, &later, &trip, TICK_TEXT].map(|text| {

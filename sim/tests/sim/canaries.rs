@@ -35,6 +35,16 @@ fn a_lost_compensation_is_found() {
 }
 
 #[test]
+fn a_handler_of_a_step_that_is_not_called_is_found() {
+    expect_found("lost-handler", "to call the handler of");
+}
+
+#[test]
+fn a_lost_item_of_a_loop_is_found() {
+    expect_found("lost-item", "to end iterations");
+}
+
+#[test]
 fn a_disk_that_lies_about_its_syncs_is_found() {
     expect_found("lost-sync", "FAILED");
 }
