@@ -21,6 +21,12 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether a word is another one with a small slip: a letter, or its case.
+pub(crate) fn is_slip_of(word: &str, meant: &str) -> bool {
+    let folded = fold(word).zip(fold(meant));
+    folded.is_some_and(|(word, meant)| distance(&word, &meant, 1).is_some())
+}
+
 /// The characters to compare, folded so that case and the kind of dash do not matter.
 fn fold(word: &str) -> Option<Vec<char>> {
     let characters: Vec<char> = word

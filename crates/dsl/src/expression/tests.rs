@@ -26,6 +26,13 @@ fn json_is_read_as_the_language_says() {
         "lines": [{"sku": "a", "n": 2}, {"sku": "b", "n": 3}], "z": {"b": 1, "a": 2}}}"#;
     let over = |text: &str| over(data, text);
     assert_eq!(over("input.amount * 1.2"), "120.0");
+    assert_eq!(over("input.price * input.amount"), "9950.0");
+    assert_eq!(over("input.amount - input.price"), "0.5");
+    assert_eq!(over("input.price - input.amount"), "-0.5");
+    assert_eq!(over("input.amount / 8.0"), "12.5");
+    assert_eq!(over("input.price / 2"), "49.75");
+    assert_eq!(over("input.amount + input.price"), "199.5");
+    assert_eq!(over("input.price + input.amount"), "199.5");
     assert_eq!(
         over("type(input.amount) == int && type(input.e) == double"),
         "true"

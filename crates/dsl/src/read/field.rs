@@ -1,6 +1,6 @@
 //! One named value, and the types that it can be read as.
 
-use super::{Context, Fields, Reported, fields::join, path, template};
+use super::{Context, Fields, Reported, fields::join};
 use crate::{
     Code, Finding, Span,
     quote::quote,
@@ -311,8 +311,12 @@ impl<'doc> Field<'doc> {
         Ok(items)
     }
 
-    /// A value given as YAML or as a string of JSON text (W0).
-    pub(super) fn json(&self, context: &mut Context<'doc>) -> Result<Cow<'doc, Node>, Reported> {
+    /// A value given as YAML or as a string of JSON text (W0); `hint` helps if that is no JSON.
+    pub(super) fn json(
+        &self,
+        hint: Option<String>,
+        context: &mut Context<'doc>,
+    ) -> Result<Cow<'doc, Node>, Reported> {
         let Kind::String(text) = &self.node.kind else {
             return Ok(Cow::Borrowed(self.node));
         };
@@ -324,8 +328,8 @@ impl<'doc> Field<'doc> {
                     self.place
                 );
                 let finding = Finding::new(Code::E100, error.span, message);
-                context.error(match path::meant_by(text, context) {
-                    Some(path) => finding.hint(template::path_hint(&path)),
+                context.error(match hint {
+                    Some(hint) => finding.hint(hint),
                     None => finding,
                 })
             })

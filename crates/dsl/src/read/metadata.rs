@@ -209,7 +209,7 @@ pub(super) fn json_schema<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<String, Reported> {
-    let node = field.json(context)?;
+    let node = field.json(None, context)?;
     if !matches!(node.kind, Kind::Mapping(_) | Kind::Bool(_)) {
         return Err(field.mismatch(Code::E100, "a JSON Schema", context));
     }

@@ -13,6 +13,13 @@ pub(super) struct ParallelDraft<'doc> {
     fields: Fields<'doc>,
 }
 
+impl ParallelDraft<'_> {
+    /// Whether it has a `join`. It may be `first`, with which the step ends with the outcome of a branch.
+    pub(super) fn has_join(&self) -> bool {
+        self.fields.has("join")
+    }
+}
+
 /// The joins that have names.
 const JOINS: [(&str, Join); 3] = [
     ("all", Join::All),

@@ -165,7 +165,7 @@ fn fallback_block<'doc>(
     let value = fields.require(&["value"], context);
     let condition = fields.take("condition", context);
     let known = fields.finish(context);
-    let value = value.and_then(|field| field.json(context).map(|node| compact(&node)));
+    let value = value.and_then(|field| field.json(None, context).map(|node| compact(&node)));
     let condition = or_default(condition, FallbackCondition::default(), |field| {
         field.word(&CONDITIONS, context)
     });

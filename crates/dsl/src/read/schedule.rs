@@ -57,7 +57,7 @@ fn input_text<'doc>(
     input_of_runs: Option<&Input>,
     context: &mut Context<'doc>,
 ) -> Result<String, Reported> {
-    let node = field.json(context)?;
+    let node = field.json(None, context)?;
     let input = RunInput {
         text: compact(&node),
         node: Some(&node),

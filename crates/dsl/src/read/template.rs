@@ -22,7 +22,8 @@ pub(super) fn read<'doc>(
             parts: vec![Part::Path(path)],
         });
     }
-    let node = field.json(context)?;
+    let hint = hint_of(&field.node.kind, context);
+    let node = field.json(hint, context)?;
     if !matches!(node.kind, Kind::Mapping(_) | Kind::Sequence(_)) {
         let finding = field.mismatch_finding(Code::E100, "a mapping, its JSON text or a path");
         return Err(context.error(finding.hint("a path begins with `$.`")));
@@ -66,7 +67,15 @@ pub(super) fn value_of_run<'doc>(
     value(field, context)
 }
 
-pub(super) fn path_hint(path: &str) -> String {
+/// What to say of a literal that was probably meant to be a path.
+pub(super) fn hint_of(literal: &Kind, context: &Context<'_>) -> Option<String> {
+    match literal {
+        Kind::String(text) => path::meant_by(text, context).map(|path| path_hint(&path)),
+        _ => None,
+    }
+}
+
+fn path_hint(path: &str) -> String {
     format!("a path begins with `$.`: {path}")
 }
 
@@ -88,10 +97,14 @@ fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
     }
 }
 
-/// The path that is a whole word of a text.
+/// The path that is a whole word of a text, apart from its punctuation.
 fn path_within(text: &str, context: &Context<'_>) -> Option<String> {
-    let mut words = text.split_whitespace().skip(1);
-    words.find_map(|word| path::meant_by(word.strip_prefix("$.")?, context))
+    let mut words = text.split_whitespace();
+    words.find_map(|word| {
+        let (_, path) = word.split_once("$.")?;
+        let path = path.trim_end_matches(|one: char| one.is_ascii_punctuation() && one != ']');
+        path::meant_by(path, context)
+    })
 }
 
 /// Warns of an expression that is not alone in its object.

@@ -1,7 +1,7 @@
 //! The `wait` block (W59).
 
-use super::{Context, Field, Reported, duration, path, template};
-use crate::{Code, Finding, quote::quote, tree::Kind};
+use super::{Context, Field, Reported, duration, template};
+use crate::{Code, tree::Kind};
 use flotilla_engine::definition::TimerStep;
 use flotilla_engine::expression::Timestamp;
 
@@ -10,22 +10,27 @@ fn read_until<'doc>(
     field: &Field<'doc>,
     context: &mut Context<'doc>,
 ) -> Result<TimerStep, Reported> {
-    if let Kind::String(text) = &field.node.kind
-        && !template::is_computed(field.node)
-        && Timestamp::parse(text).is_err()
-    {
-        let message = format!(
-            "expected {} to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is {}",
-            field.place,
-            quote(text)
+    if !template::is_computed(field.node) && !is_time(&field.node.kind) {
+        let expected =
+            "a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression";
+        let finding = field.mismatch_finding(Code::E100, expected);
+        return Err(
+            context.error(match template::hint_of(&field.node.kind, context) {
+                Some(hint) => finding.hint(hint),
+                None => finding.hint("for example 2026-12-24T18:00:00Z"),
+            }),
         );
-        let finding = Finding::new(Code::E100, field.span(), message);
-        return Err(context.error(match path::meant_by(text, context) {
-            Some(path) => finding.hint(template::path_hint(&path)),
-            None => finding.hint("for example 2026-12-24T18:00:00Z"),
-        }));
     }
     template::value(field, context).map(TimerStep::Until)
+}
+
+/// Whether a literal is a time, as the engine reads it.
+fn is_time(literal: &Kind) -> bool {
+    match literal {
+        Kind::String(text) => Timestamp::parse(text).is_ok(),
+        Kind::Number(text) => text.parse::<i64>().is_ok(),
+        _ => false,
+    }
 }
 
 /// Reads the block: exactly one of `duration`, `duration_ms` and `until`.

@@ -1,7 +1,7 @@
 //! Transitions: where outcomes lead (W11), and outcomes without a transition (E502).
 
 use super::{Context, Field, Reported, graph::Outline};
-use crate::{Code, Finding, Span, quote::quote, suggest::nearest};
+use crate::{Code, Finding, Span, quote::quote, suggest::is_slip_of};
 use flotilla_engine::{
     definition::{BlockIndex, Target, Transition},
     ids::OutcomeName,
@@ -119,13 +119,17 @@ pub(super) fn target<'doc>(
         quote(text)
     );
     let finding = Finding::new(Code::E201, field.span(), message);
+    let how = match outline.block {
+        BlockIndex::ROOT => "use",
+        _ => "in a block, lead to a custom terminal instead of",
+    };
     Err(context.error(match text {
-        "onError" => {
-            finding.hint("`onError` is executed before a run ends failed: use `flo.Failed`")
-        }
-        "onCancel" => {
-            finding.hint("`onCancel` is executed before a run ends cancelled: use `flo.Cancelled`")
-        }
+        "onError" => finding.hint(format!(
+            "`onError` is executed before a run ends failed: {how} `flo.Failed`"
+        )),
+        "onCancel" => finding.hint(format!(
+            "`onCancel` is executed before a run ends cancelled: {how} `flo.Cancelled`"
+        )),
         _ => finding.suggest(nearest),
     }))
 }
@@ -186,9 +190,47 @@ fn within_block<'doc>(
     Err(context.error(finding.hint(hint)))
 }
 
-/// What can end a step with a target or blocks, beside its outcomes.
+/// What gives a step its outcome once its work is done.
+#[derive(Clone, Copy)]
+pub(super) enum Chooser {
+    /// Its target: `success`, or another outcome.
+    Target,
+    /// Its block: `success`, or an outcome that the definition names.
+    Block,
+    /// Nothing: it is `success`.
+    Nothing,
+}
+
+impl Chooser {
+    /// Whether it may choose this outcome, which is not `success`, once the work is done.
+    fn may_choose(self, name: &str, is_polling: bool) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Block => !NEVER_DONE.contains(&name),
+            Self::Target => {
+                let is_poll = is_polling && name == "pending";
+                !(NEVER_DONE.contains(&name) || NOT_DONE_BY_TARGET.contains(&name) || is_poll)
+            }
+        }
+    }
+}
+
+/// The outcomes of a step that has not done its work.
+const NEVER_DONE: [&str; 6] = [
+    "cancelled",
+    "execution_failure",
+    "failure",
+    "target_disabled",
+    "target_not_found",
+    "timeout",
+];
+/// More of them, where the step has a target. A block may end with them.
+const NOT_DONE_BY_TARGET: [&str; 3] = ["exhausted", "retry_run", "skipped"];
+
+/// What can end a step with a target or blocks.
 #[derive(Clone, Copy)]
 pub(super) struct RunStepEnding {
+    pub(super) chooser: Chooser,
     /// Whether it polls.
     pub(super) is_polling: bool,
     /// Whether a timeout limits it.
@@ -205,6 +247,7 @@ pub(super) fn lint_run_step<'doc>(
     let RunStepEnding {
         is_polling,
         has_timeout,
+        chooser: _,
     } = ending;
     let Some(outcomes) = &transitions.outcomes else {
         return;
@@ -212,7 +255,7 @@ pub(super) fn lint_run_step<'doc>(
     if warn_without_any(outcomes, outline, context) {
         return;
     }
-    if !leads_on(outcomes) {
+    if !leads_on(outcomes, ending) {
         warn_missing("success", outline, context);
     }
     if !transitions.has("failure") {
@@ -233,25 +276,12 @@ pub(super) fn lint_run_step<'doc>(
     }
 }
 
-/// The outcomes of a step with a target or blocks that has not done its work.
-const NOT_DONE: [&str; 10] = [
-    "cancelled",
-    "execution_failure",
-    "exhausted",
-    "failure",
-    "pending",
-    "retry_run",
-    "skipped",
-    "target_disabled",
-    "target_not_found",
-    "timeout",
-];
-
-/// Whether a transition follows once the work is done: for `success`, or for an outcome that the action chooses.
-fn leads_on(outcomes: &[(&str, Span)]) -> bool {
+/// Whether a transition follows once the work is done: for `success`, or for another outcome that may be chosen.
+fn leads_on(outcomes: &[(&str, Span)], ending: RunStepEnding) -> bool {
+    let success = "success";
     outcomes.iter().any(|(name, _)| {
-        let is_misspelt = || nearest(name, ["success"].into_iter()).is_some();
-        *name == "success" || !(NOT_DONE.contains(name) || is_misspelt())
+        let is_chosen = ending.chooser.may_choose(name, ending.is_polling);
+        *name == success || (is_chosen && !is_slip_of(name, success))
     })
 }
 

@@ -118,29 +118,132 @@ fn a_time_that_cannot_be_read_and_a_path_without_its_prefix() {
               - {name: a, wait: {until: tomorrow}}
               - {name: b, wait: {until: input.due}}
               - {name: c, wait: {until: "2026-12-24T18:00:00Z"}}
+              - {name: d, wait: {until: 1798135200000}}
+              - {name: e, wait: {until: true}}
+              - {name: f, wait: {until: {at: $.input.due}}}
             output: input.id
         "#,
         expect![[r#"
-            error[E100]: expected steps[0].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is "tomorrow"
+            error[E100]: expected steps[0].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is the string "tomorrow"
              --> w.yaml:5:29
               |
             5 |   - {name: a, wait: {until: tomorrow}}
               |                             ^^^^^^^^
               = hint: for example 2026-12-24T18:00:00Z
 
-            error[E100]: expected steps[1].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is "input.due"
+            error[E100]: expected steps[1].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is the string "input.due"
              --> w.yaml:6:29
               |
             6 |   - {name: b, wait: {until: input.due}}
               |                             ^^^^^^^^^
               = hint: a path begins with `$.`: $.input.due
 
-            error[E100]: expected output to be JSON text, but it is not: expected value
-             --> w.yaml:8:9
+            error[E100]: expected steps[4].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is the boolean true
+             --> w.yaml:9:29
               |
-            8 | output: input.id
-              |         ^
-              = hint: a path begins with `$.`: $.input.id
+            9 |   - {name: e, wait: {until: true}}
+              |                             ^^^^
+              = hint: for example 2026-12-24T18:00:00Z
+
+            error[E100]: expected steps[5].wait.until to be a time in RFC 3339, milliseconds since the Unix epoch, a path or an expression, but it is a mapping
+              --> w.yaml:10:29
+               |
+            10 |   - {name: f, wait: {until: {at: $.input.due}}}
+               |                             ^
+               = hint: for example 2026-12-24T18:00:00Z
+
+            error[E100]: expected output to be JSON text, but it is not: expected value
+              --> w.yaml:11:9
+               |
+            11 | output: input.id
+               |         ^
+               = hint: a path begins with `$.`: $.input.id
+        "#]],
+    );
+}
+
+#[test]
+fn a_transition_for_success_is_missing_unless_another_outcome_may_be_chosen() {
+    check_body(
+        r#"
+            start:
+              run: "@actions/submit"
+              transitions: {pending: block, failure: flo.Failed}
+            steps:
+              block:
+                block: {name: look, run: "@actions/look", transitions: {success: flo.End.exhausted, failure: flo.Failed}}
+                transitions: {exhausted: unlike, failure: flo.Failed}
+              unlike:
+                run: "@actions/ask"
+                transitions: {access: race, failure: flo.Failed}
+              race:
+                parallel:
+                  join: first
+                  branches: {x: {run: "@actions/x"}}
+                transitions: {done: slip, failure: flo.Failed}
+              slip:
+                run: "@actions/ask"
+                transitions: {Success: fan, failure: flo.Failed}
+              fan:
+                parallel:
+                  branches: {y: {run: "@actions/y"}}
+                transitions: {done: loop, failure: flo.Failed}
+              loop:
+                forEach: {items: $.input.all, do: {name: z, run: "@actions/z"}}
+                transitions: {done: flo.Completed, failure: flo.Failed}
+        "#,
+        expect![[r#"
+            warning[E502]: outcome `success` of step "slip" has no transition: the run fails there
+              --> w.yaml:19:3
+               |
+            19 |   slip:
+               |   ^^^^
+               = hint: add a transition for `success`
+
+            warning[E502]: outcome `success` of step "fan" has no transition: the run fails there
+              --> w.yaml:22:3
+               |
+            22 |   fan:
+               |   ^^^
+               = hint: add a transition for `success`
+
+            warning[E502]: outcome `success` of step "loop" has no transition: the run fails there
+              --> w.yaml:26:3
+               |
+            26 |   loop:
+               |   ^^^^
+               = hint: add a transition for `success`
+
+            warning[E502]: the transition `done` of step "loop" is never taken, since the step iterates over items
+              --> w.yaml:28:19
+               |
+            28 |     transitions: {done: flo.Completed, failure: flo.Failed}
+               |                   ^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_path_within_a_text_is_shown_without_its_punctuation() {
+    check_body(
+        r#"
+            steps:
+              - {name: a, run: "@actions/a", inputMapping: {x: "order $.input.id, please", y: "(see $.input.id)", z: "price$"}}
+        "#,
+        expect![[r#"
+            warning[E525]: "order $.input.id, please" is a literal
+             --> w.yaml:5:52
+              |
+            5 |   - {name: a, run: "@actions/a", inputMapping: {x: "order $.input.id, please", y: "(see $.input.id)", z: "price$"}}
+              |                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^
+              = hint: a path is the whole string: join texts with `{cel: …}`, in which $.input.id is written without `$.`
+
+            warning[E525]: "(see $.input.id)" is a literal
+             --> w.yaml:5:83
+              |
+            5 |   - {name: a, run: "@actions/a", inputMapping: {x: "order $.input.id, please", y: "(see $.input.id)", z: "price$"}}
+              |                                                                                   ^^^^^^^^^^^^^^^^^^
+              = hint: a path is the whole string: join texts with `{cel: …}`, in which $.input.id is written without `$.`
         "#]],
     );
 }
