@@ -89,8 +89,9 @@ fn invalid(text: &str, error: &ExpressionError) -> Failure {
     let failure = Failure::new(Code::ExpressionInvalid, message);
     match &error.hint {
         Some(hint) => failure.with_hint(hint.clone()),
-        None if *code == flotilla_dsl::Code::E513 => failure
-            .with_hint("each key of `--data` is a name: --data '{\"input\": {\"amount\": 5}}'"),
+        None if *code == flotilla_dsl::Code::E513 => failure.with_hint(format!(
+            "the expression is {text}; each key of `--data` is a name: --data '{{\"input\": {{\"amount\": 5}}}}'"
+        )),
         None => failure.with_hint(format!("the expression is {text}")),
     }
 }
