@@ -51,7 +51,11 @@ impl Cache {
         if !T::IS_HOT {
             return None;
         }
-        self.remove(key)?.record.map(downcast::<T>)
+        let kept = self.remove(key)?;
+        if kept.record.is_none() {
+            self.put(KeyBytes::from_slice(key), None, 0);
+        }
+        kept.record.map(downcast::<T>)
     }
 
     /// Caches the result of a read: a record with its encoded size `bytes`, or `None` if the store has no record.
@@ -129,6 +133,17 @@ mod tests {
     fn kept(cache: &mut Cache) -> Vec<bool> {
         let is_kept = |name| cache.get::<Workflows>(&key(name)).is_some();
         ["a", "b", "c"].map(is_kept).to_vec()
+    }
+
+    #[test]
+    fn only_a_record_is_taken_out() {
+        let mut cache = Cache::bounded(CACHE_RECORDS_MAX, 1_000);
+        cache.keep::<Workflows>(&key("a"), Some(&record()), 100);
+        cache.keep::<Workflows>(&key("b"), None, 0);
+        assert!(cache.take::<Workflows>(&key("a")).is_some());
+        assert!(cache.take::<Workflows>(&key("b")).is_none());
+        assert_eq!(kept(&mut cache), [false, true, false]);
+        assert_eq!(cache.bytes, key("b").len());
     }
 
     #[test]

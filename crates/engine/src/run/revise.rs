@@ -1,7 +1,7 @@
 //! Resuming a run with another revision of its workflow (W89).
 
 use super::attributes;
-use super::outcome::is_good;
+use super::failure::is_failure;
 use super::resume::top_level_step;
 use super::step_remap::{RemapError, Stopped, remap};
 use crate::definition::{CallRole, Definition, StepIndex};
@@ -167,6 +167,7 @@ impl StoppedRun<'_> {
         wanted: &DefinitionRecord,
         differences: Vec<String>,
     ) -> Result<Abort, StoreError> {
+        let pending = self.pending_steps(turn)?;
         let drift = Drift {
             run_id: self.id.clone(),
             saved_signature: self.definition.signature(),
@@ -174,20 +175,27 @@ impl StoppedRun<'_> {
             revision: wanted.revision,
             signature: wanted.definition.signature(),
             differences,
-            completed: self.completed_steps(turn)?,
-            pending: self.pending_steps(turn)?,
+            completed: self.completed_steps(turn, &pending)?,
+            pending,
             is_forced: self.is_forced,
         };
         Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
     }
 
-    /// The steps with a good result, the first [`Drift::LISTED_MAX`]; those of handlers are not listed.
-    fn completed_steps(&self, turn: &Turn<'_, '_>) -> Result<Vec<StepName>, StoreError> {
+    /// The steps that have ended and not failed, except those that would be executed again, the first
+    /// [`Drift::LISTED_MAX`]; those of handlers are not listed.
+    fn completed_steps(
+        &self,
+        turn: &Turn<'_, '_>,
+        pending: &[StepName],
+    ) -> Result<Vec<StepName>, StoreError> {
         let results = turn.list::<StepResults>(&self.number, DRIFT_ROWS_MAX)?;
         let mut names = StepNames::new(self.definition);
         for ((_, _, step), result) in results {
             let outermost = self.definition.outermost(step);
-            if is_good(&result.outcome) && !self.definition.is_handler(outermost) {
+            let is_pending = pending.contains(&self.definition.step(step).name);
+            if !(is_failure(&result.outcome) || is_pending || self.definition.is_handler(outermost))
+            {
                 names.add(step);
             }
         }
