@@ -33,6 +33,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+mod active_steps;
 mod approvals;
 mod compensations;
 mod concurrency;
