@@ -1,5 +1,7 @@
 //! "Coming from Temporal-style flows".
 
+mod recovery;
+
 use super::{Logged, count, outcomes};
 use crate::sdk::SdkWorker;
 use flotilla_client::{ActionResult, HandlerError};
@@ -36,6 +38,7 @@ const CATALOG: [(&str, &str); 10] = [
         r#"case $input in
              *customers*stuck*) exec sleep 600;;
              *customers*) echo '{"id": "cus-1"}';;
+             *gold*) test -e "$folder/bank" && echo '{"id": "sub-1"}';;
              *) echo '{"id": "sub-1"}';;
            esac"#,
     ),

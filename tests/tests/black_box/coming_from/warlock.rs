@@ -1,5 +1,7 @@
 //! "Coming from Warlock".
 
+mod resuming;
+
 use super::{Logged, count, outcomes};
 use flotilla_tests::DevNode;
 use serde_json::{Value, json};
@@ -183,7 +185,13 @@ const PIPELINE: [(&str, &str); 7] = [
         "ask-small-model",
         r#"case $input in *hard*) echo lost >&2; exit 1;; *) echo '{"topic": "misc"}';; esac"#,
     ),
-    ("save-article", r#"echo '{"id": "a-1"}'"#),
+    (
+        "save-article",
+        r#"case $input in
+             *unsaved*) test -e "$folder/disk" || { echo 'the disk is full' >&2; exit 1; };;
+           esac
+           echo '{"id": "a-1"}'"#,
+    ),
     ("close-connection", "echo ok"),
 ];
 
@@ -346,5 +354,46 @@ fn a_run_continues_after_a_crash_without_repeating_what_has_ended() {
     assert_eq!(logged.inputs("blocked", "fetch-page").len(), 1);
     assert_eq!(logged.inputs("blocked", "extract-text").len(), 1);
     assert_eq!(logged.inputs("blocked", "save-article").len(), 1);
+    assert!(worker.drain().success());
+}
+
+#[test]
+fn of_conflicting_writes_the_last_branch_counts_unless_they_are_merged() {
+    let logged = Logged::start();
+    let mut worker = logged.work("desk", &DESK);
+    let topic = "inputMapping: {topic: $.state.topic}";
+    let writing = format!("{topic}\n          set: {{drafts: 10}}");
+    let merging = "parallel:\n      merge: {drafts: sum}";
+    let input = json!({"ticket": "a friendlier question"});
+    logged.create("warlock/support-ticket", &[(topic, &writing)]);
+    let run = logged.run("support-ticket", "t-1", &input);
+    assert_eq!(run["output"]["state"]["drafts"], 10, "{run}");
+
+    let changes = [(topic, writing.as_str()), ("parallel:", merging)];
+    logged.create("warlock/support-ticket", &changes);
+    let run = logged.run("support-ticket", "t-2", &input);
+    assert_eq!(run["output"]["state"]["drafts"], 11, "{run}");
+    assert!(worker.drain().success());
+}
+
+#[test]
+fn a_condition_over_error_and_attempt_decides_on_retries_whose_delays_are_listed() {
+    let logged = Logged::start();
+    let mut worker = logged.work("press", &PIPELINE);
+    let policy =
+        "{max_attempts: 3, backoff: exponential, initial_delay_ms: 500, max_delay_ms: 30000}";
+    let calls = |run_id: &str, when: &str| {
+        let listed = format!("{{max_attempts: 5, delays: [1ms, 2ms], when: '{when}'}}");
+        logged.create("warlock/article-pipeline", &[(policy, &listed)]);
+        let run = logged.run("article-pipeline", run_id, &article("large"));
+        assert_eq!(run["output"]["topic"], "misc", "{run}");
+        let calls_count = logged.inputs(run_id, "ask-large-model").len();
+        let retries_count = count(&logged.history(run_id), "step_retry");
+        assert_eq!(retries_count, calls_count - 1, "{run_id}");
+        calls_count
+    };
+    assert_eq!(calls("few", "attempt < 2"), 2);
+    assert_eq!(calls("none", r#"error.message != "overloaded""#), 1);
+    assert_eq!(calls("all", r#"error.message == "overloaded""#), 5);
     assert!(worker.drain().success());
 }
