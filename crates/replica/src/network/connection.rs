@@ -5,6 +5,7 @@ use crate::membership::Member;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::convert;
 use crate::network::links::{Links, Local};
+use crate::network::pipeline::Pipeline;
 use crate::network::protocol::AppendResponse;
 use crate::network::snapshots;
 use crate::raft::type_config::TypeConfig;
@@ -25,7 +26,6 @@ use openraft::type_config::alias::{SnapshotOf, VoteOf};
 use openraft::{OptionalSend, RPCTypes, RaftNetworkFactory};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A request must get a response within this time, or the stream is abandoned.
@@ -106,12 +106,11 @@ impl NetStreamAppend<TypeConfig> for Connection {
     where
         S: Stream<Item = AppendEntriesRequest<TypeConfig>> + OptionalSend + Unpin + 'static,
     {
-        let sent = Arc::new(AtomicU64::new(0));
-        let (local, target, counter) = (Arc::clone(&self.local), self.target, Arc::clone(&sent));
-        let requests = input.map(move |request| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            convert::append_out(&request, local.sender(target))
-        });
+        let pipeline = Pipeline::default();
+        let (local, target) = (Arc::clone(&self.local), self.target);
+        let requests = pipeline
+            .requests(input)
+            .map(move |request| convert::append_out(&request, local.sender(target)));
         Box::pin(async move {
             // openraft's backoff after a failure comes before the first request. Connecting without
             // it would retry a peer that refuses connections in a tight loop.
@@ -128,8 +127,7 @@ impl NetStreamAppend<TypeConfig> for Connection {
             let session = Session {
                 connection: self,
                 responses,
-                sent,
-                received: 0,
+                pipeline,
             };
             let stream: BoxStream<'s, Appended> =
                 Box::pin(futures::stream::unfold(Some(session), |session| async {
@@ -144,19 +142,25 @@ impl NetStreamAppend<TypeConfig> for Connection {
 struct Session<'s> {
     connection: &'s Connection,
     responses: Responses<AppendResponse>,
-    sent: Arc<AtomicU64>,
-    received: u64,
+    pipeline: Pipeline,
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.pipeline.resume();
+    }
 }
 
 impl Session<'_> {
     /// The next response; an error is the last. Waits as long as no response is due.
     async fn next(mut self) -> Option<(Appended, Option<Self>)> {
+        // openraft wants the next response: it has handled the last one.
+        self.pipeline.resume();
         loop {
-            let was_waiting = self.sent.load(Ordering::Relaxed) > self.received;
+            let was_waiting = self.pipeline.is_response_due();
             match tokio::time::timeout(STALL, self.responses.next()).await {
                 Ok(None) => return None,
                 Ok(Some(Ok(response))) => {
-                    self.received += 1;
                     let (local, target) = (&self.connection.local, self.connection.target);
                     local.clock.observe_peer(target, response.sent_at_ms);
                     local.note_disk_pressure(
@@ -164,6 +168,7 @@ impl Session<'_> {
                         convert::disk_pressure_in(response.disk_pressure),
                     );
                     return Some(match convert::appended_in(response) {
+                        Ok(Ok(matching)) if !self.pipeline.answer(&matching) => continue,
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),
                     });

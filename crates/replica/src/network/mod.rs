@@ -11,6 +11,7 @@ pub(crate) mod convert;
 pub(crate) mod forward;
 pub(crate) mod handler;
 pub(crate) mod links;
+mod pipeline;
 pub mod protocol;
 pub(crate) mod server;
 pub(crate) mod snapshots;

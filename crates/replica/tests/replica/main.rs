@@ -9,4 +9,5 @@ mod membership;
 mod records;
 mod serving;
 mod snapshots;
+mod stale_reads;
 mod upgrade;
