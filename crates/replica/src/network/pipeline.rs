@@ -118,27 +118,33 @@ mod tests {
         }
     }
 
-    /// A pipeline with these requests, and what makes more.
-    fn pipeline(
-        positions: &[u64],
-    ) -> (
-        Pipeline,
-        mpsc::UnboundedSender<AppendEntriesRequest<TypeConfig>>,
-        Requests<mpsc::UnboundedReceiver<AppendEntriesRequest<TypeConfig>>>,
-    ) {
-        let (sender, receiver) = mpsc::unbounded();
+    /// A pipeline with its requests, and what makes them.
+    struct Stream {
+        pipeline: Pipeline,
+        sender: mpsc::Sender<AppendEntriesRequest<TypeConfig>>,
+        requests: Requests<mpsc::Receiver<AppendEntriesRequest<TypeConfig>>>,
+    }
+
+    /// A stream with these requests.
+    fn stream(positions: &[u64]) -> Stream {
+        let (sender, receiver) = mpsc::channel(8);
         let pipeline = Pipeline::default();
-        let mut requests = pipeline.requests(receiver);
+        let requests = pipeline.requests(receiver);
+        let mut stream = Stream {
+            pipeline,
+            sender,
+            requests,
+        };
         for index in positions {
-            sender.unbounded_send(commit(*index)).expect("it is open");
-            assert!(requests.next().now_or_never().is_some());
+            stream.sender.try_send(commit(*index)).expect("it has room");
+            assert!(stream.requests.next().now_or_never().is_some());
         }
-        (pipeline, sender, requests)
+        stream
     }
 
     #[test]
     fn a_response_is_passed_on_unless_a_younger_request_ends_with_the_same_entry() {
-        let (pipeline, _sender, _requests) = pipeline(&[4, 5, 5, 5, 6]);
+        let Stream { pipeline, .. } = stream(&[4, 5, 5, 5, 6]);
         let passed = [4, 5, 5, 5, 6].map(|index| pipeline.answer(&position(index)));
         assert_eq!(passed, [true, false, false, true, true]);
         assert!(!pipeline.is_response_due());
@@ -146,8 +152,12 @@ mod tests {
 
     #[test]
     fn no_request_is_made_while_a_response_is_handled() {
-        let (pipeline, sender, mut requests) = pipeline(&[5]);
-        sender.unbounded_send(commit(5)).expect("it is open");
+        let Stream {
+            pipeline,
+            mut sender,
+            mut requests,
+        } = stream(&[5]);
+        sender.try_send(commit(5)).expect("it has room");
         assert!(pipeline.answer(&position(5)));
         let mut next = requests.next();
         assert!((&mut next).now_or_never().is_none());

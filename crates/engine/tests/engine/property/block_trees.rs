@@ -211,7 +211,7 @@ pub(super) fn try_to_play(player: &mut Player, body: Body) -> Result<Reply, Reje
 pub(super) fn entry(player: &Player) -> Entry {
     Entry {
         stamp: Stamp {
-            now_ms: 1_000 + player.raft_index,
+            now_ms: 1_000 + player.raft_index + player.stamp().now_ms,
             ..player.stamp()
         },
         commands: Vec::new(),

@@ -50,7 +50,7 @@ pub(super) struct Player {
     pub(super) engine: Engine,
     pub(super) store: MemoryStore,
     pub(super) raft_index: u64,
-    now_ms: u64,
+    pub(super) now_ms: u64,
     pub(super) tokens: Vec<TaskToken>,
     /// The entries that it has played since it was set up.
     pub(super) log: Vec<Entry>,

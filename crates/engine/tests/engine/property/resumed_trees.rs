@@ -4,15 +4,17 @@ use super::block_trees::{
     Expected, ListEnd, answer, begin, begin_with, counts, go_on, play, try_to_play,
 };
 use super::player::{Player, create};
+use super::resumed_history::expect_nothing_again;
 use super::trees::{JOINS, List, Step, Text, lists};
 use super::{budgets, config, tree_tasks};
 use crate::invariants::{read, rows};
 use flotilla_engine::Budgets;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{RunId, RunNumber, ScopeNumber};
-use flotilla_engine::rows::{Records, RunStatus, Runs, States};
+use flotilla_engine::rows::{Records, RunStatus, Runs, States, TimerKind, Timers};
 use flotilla_engine::{
-    Body, CancelRun, Rejection, ResumeRejection, ResumeRevision, ResumeRun, VersionChoice,
+    Body, CancelRun, FireTimer, Rejection, ResumeRejection, ResumeRevision, ResumeRun,
+    VersionChoice,
 };
 use proptest::prelude::*;
 
@@ -20,14 +22,27 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Nothing,
-    /// It is cancelled and resumed.
-    Cancelled {
-        is_forced: bool,
+    /// It is made to end and resumed.
+    Ended {
+        by: CutBy,
         /// Whether that comes before the deferred work of the answer is done.
         is_early: bool,
         revision: Revision,
     },
+    /// A task of it fails, unless that may be in an iteration. The run is resumed if it ends with a failure.
+    Failed,
 }
+
+/// What makes a run end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CutBy {
+    Cancel,
+    ForcedCancel,
+    Timeout,
+}
+
+/// The timeout of a run that is cut, in milliseconds. It passes only where the run is cut.
+const TIMEOUT_MS: u64 = 100_000;
 
 /// How many skipped steps come before each step of a run that is cut, at its start.
 const FIRST_SKIPPED_COUNT: usize = 1;
@@ -51,12 +66,14 @@ fn cuts() -> impl Strategy<Value = Vec<Cut>> {
         Revision::AddedSteps,
         Revision::RemovedSteps,
     ]);
-    let cut = prop_oneof![
-        2 => Just(Cut::Nothing),
-        1 => (any::<bool>(), any::<bool>(), revision).prop_map(
-            |(is_forced, is_early, revision)| Cut::Cancelled { is_forced, is_early, revision }
-        ),
-    ];
+    let by = prop::sample::select(vec![CutBy::Cancel, CutBy::ForcedCancel, CutBy::Timeout]);
+    let ended = (by, any::<bool>(), revision);
+    let ended = ended.prop_map(|(by, is_early, revision)| Cut::Ended {
+        by,
+        is_early,
+        revision,
+    });
+    let cut = prop_oneof![4 => Just(Cut::Nothing), 3 => ended, 1 => Just(Cut::Failed)];
     prop::collection::vec(cut, 1..8)
 }
 
@@ -64,15 +81,29 @@ fn run_id() -> RunId {
     RunId::new("it").expect("an id")
 }
 
-fn cancel(player: &mut Player, is_forced: bool) {
+/// Makes a run end. False if it cannot time out yet, because it has been resumed, but has not continued.
+fn end(player: &mut Player, by: CutBy) -> bool {
+    if by == CutBy::Timeout {
+        let timers = rows::<Timers>(&player.store, &());
+        let timer_of = |kind| timers.iter().find(|(timer, ())| timer.kind == kind);
+        let Some(&(timer, ())) = timer_of(TimerKind::RunTimeout) else {
+            let is_deferred = timer_of(TimerKind::Continuation).is_some();
+            assert!(is_deferred, "a run that has continued can time out");
+            return false;
+        };
+        player.now_ms += TIMEOUT_MS;
+        play(player, Body::FireTimer(FireTimer { timer }));
+        return true;
+    }
     play(
         player,
         Body::CancelRun(CancelRun {
             run_id: run_id(),
             reason: None,
-            is_forced,
+            is_forced: by == CutBy::ForcedCancel,
         }),
     );
+    true
 }
 
 fn resume(revision: Option<ResumeRevision>) -> Body {
@@ -86,6 +117,12 @@ fn resume(revision: Option<ResumeRevision>) -> Body {
 
 pub(super) fn status(player: &Player, run: RunNumber) -> RunStatus {
     read::<Runs>(&player.store, &run).expect("the run").status
+}
+
+/// The text of a version of a run that is cut, with steps that are skipped before each step.
+fn text_of(list: &List, version: usize, skipped_count: usize) -> String {
+    let text = Text::of_version(list, version, skipped_count);
+    text.replacen(" list\n", &format!(" list timeout={TIMEOUT_MS}\n"), 1)
 }
 
 /// Makes another revision of a tree with the same steps the latest one.
@@ -129,7 +166,11 @@ fn open_runs(player: &Player) -> Vec<RunId> {
 
 /// Plays a run to its end.
 pub(super) fn play_whole(player: &mut Player, run: RunNumber) {
-    play_cut(player, run, (&Vec::new(), &[]));
+    go_on(player);
+    while status(player, run).is_open() {
+        answer(player, run);
+        go_on(player);
+    }
 }
 
 /// Resumes a run with another revision, which has this text. False if the run has stopped at a step that this revision does
@@ -154,52 +195,116 @@ fn resume_with(player: &mut Player, revision: Revision, text: &str) -> bool {
     }
 }
 
-/// Plays a run to its end, cut as it is said.
-fn play_cut(player: &mut Player, run: RunNumber, (list, cuts): (&List, &[Cut])) {
-    let mut cuts = cuts.iter().enumerate();
-    let mut skipped_count = FIRST_SKIPPED_COUNT;
-    loop {
-        if let Some((
-            number,
-            &Cut::Cancelled {
-                is_forced,
-                is_early,
-                revision,
-            },
-        )) = cuts.next()
-            && status(player, run).is_open()
-        {
-            if !is_early {
-                go_on(player);
-            }
-            if status(player, run).is_open() {
-                cancel(player, is_forced);
-                // A run that is cancelled waits for its workers.
-                tree_tasks::fail_all(player);
-                if status(player, run).is_open() || !is_early {
-                    go_on(player);
-                }
-                // It may have completed before it was cancelled.
-                if status(player, run) != RunStatus::Ended(TerminalStatus::Completed) {
-                    let skipped = match revision {
-                        Revision::AddedSteps => skipped_count + 1,
-                        Revision::RemovedSteps => skipped_count.saturating_sub(1),
-                        Revision::Unchanged | Revision::SameSteps => skipped_count,
-                    };
-                    let text = Text::of_version(list, number + 2, skipped);
-                    if resume_with(player, revision, &text) {
-                        skipped_count = skipped;
-                    }
-                }
-            }
-            continue;
+/// A run that is cut.
+struct CutRun<'a> {
+    player: &'a mut Player,
+    run: RunNumber,
+    list: &'a List,
+    versions_count: usize,
+    skipped_count: usize,
+    /// Whether a task was made to fail since the run began or was resumed.
+    has_failed: bool,
+}
+
+impl<'a> CutRun<'a> {
+    fn begin(player: &'a mut Player, list: &'a List) -> Self {
+        let text = text_of(list, 1, FIRST_SKIPPED_COUNT);
+        let run = begin_with(player, &text);
+        Self {
+            player,
+            run,
+            list,
+            versions_count: 1,
+            skipped_count: FIRST_SKIPPED_COUNT,
+            has_failed: false,
         }
-        go_on(player);
-        if !status(player, run).is_open() {
+    }
+
+    fn status(&self) -> RunStatus {
+        status(self.player, self.run)
+    }
+
+    /// Plays a run to its end, cut as it is said.
+    fn play(mut self, cuts: &[Cut]) -> RunNumber {
+        let mut cuts = cuts.iter();
+        loop {
+            match cuts.next() {
+                Some(&Cut::Ended {
+                    by,
+                    is_early,
+                    revision,
+                }) => {
+                    self.end((by, is_early), revision);
+                    continue;
+                }
+                Some(Cut::Failed) if !any_list(self.list, &has_tasks_in_loop) => {
+                    tree_tasks::fail_last(self.player);
+                    self.has_failed = true;
+                }
+                Some(Cut::Failed | Cut::Nothing) | None => {}
+            }
+            go_on(self.player);
+            if self.status().is_open() {
+                answer(self.player, self.run);
+            } else if !self.resume_failed() {
+                return self.run;
+            }
+        }
+    }
+
+    /// Makes the run end and resumes it.
+    fn end(&mut self, (by, is_early): (CutBy, bool), revision: Revision) {
+        if !is_early {
+            go_on(self.player);
+        }
+        if !self.status().is_open() || !end(self.player, by) {
             return;
         }
-        answer(player, run);
+        // A run that is cancelled waits for its workers.
+        tree_tasks::fail_all(self.player);
+        if self.status().is_open() || !is_early {
+            go_on(self.player);
+        }
+        // It may have completed before it was cancelled.
+        if self.status() == RunStatus::Ended(TerminalStatus::Completed) {
+            return;
+        }
+        let skipped_count = match revision {
+            Revision::AddedSteps => self.skipped_count + 1,
+            Revision::RemovedSteps => self.skipped_count.saturating_sub(1),
+            Revision::Unchanged | Revision::SameSteps => self.skipped_count,
+        };
+        self.versions_count += 1;
+        let text = text_of(self.list, self.versions_count, skipped_count);
+        if resume_with(self.player, revision, &text) {
+            self.skipped_count = skipped_count;
+        }
+        self.has_failed = false;
     }
+
+    /// Resumes the run if it may have ended because a task was made to fail. False if it has ended for good.
+    fn resume_failed(&mut self) -> bool {
+        let is_completed = self.status() == RunStatus::Ended(TerminalStatus::Completed);
+        if is_completed || !std::mem::take(&mut self.has_failed) {
+            return false;
+        }
+        match try_to_play(self.player, resume(None)) {
+            Ok(_) => true,
+            Err(Rejection::Resume(ResumeRejection::StepNeeded { .. })) => false,
+            Err(rejection) => panic!("{rejection}"),
+        }
+    }
+}
+
+/// Whether a list has a loop with tasks. A loop may tolerate that they fail; and of a step in an iteration, the history has
+/// the failure, but not the success after a resume.
+fn has_tasks_in_loop(list: &List) -> bool {
+    let acts = |list: &List| list.iter().any(|step| matches!(step, Step::Acts));
+    let has_tasks = |step: &Step| match step {
+        Step::Loops(_, inner) | Step::Tolerates(inner) => any_list(inner, &acts),
+        _ => false,
+    };
+    list.iter().any(has_tasks)
 }
 
 /// Whether a tree has a block that is tried again: a resume starts again with its first attempt.
@@ -229,10 +334,14 @@ proptest! {
         let run = begin(&mut whole, &list);
         play_whole(&mut whole, run);
         let mut cut = Player::with(budgets);
-        let text = Text::of_version(&list, 1, FIRST_SKIPPED_COUNT);
-        let run = begin_with(&mut cut, &text);
-        play_cut(&mut cut, run, (&list, &cuts));
-        let (expected, found) = (end_of(&whole, run), end_of(&cut, run));
+        let run = CutRun::begin(&mut cut, &list).play(&cuts);
+        let (mut expected, mut found) = (end_of(&whole, run), end_of(&cut, run));
+        if cuts.iter().any(|cut| matches!(cut, Cut::Failed)) {
+            // A branch that is resumed sees the writes that were joined when its step failed, and adds to them.
+            let is_sum = |field: &String| field.starts_with("\"n\":");
+            expected.fields.retain(|field| !is_sum(field));
+            found.fields.retain(|field| !is_sum(field));
+        }
         prop_assert_eq!(found.status, expected.status);
         if expected.status == RunStatus::Ended(TerminalStatus::Completed) {
             prop_assert_eq!(found.fields, expected.fields);
@@ -248,11 +357,10 @@ proptest! {
         list in lists(&JOINS), cuts in cuts(), budgets in budgets(),
     ) {
         let mut player = Player::with(budgets);
-        let text = Text::of_version(&list, 1, FIRST_SKIPPED_COUNT);
-        let run = begin_with(&mut player, &text);
-        play_cut(&mut player, run, (&list, &cuts));
+        let run = CutRun::begin(&mut player, &list).play(&cuts);
+        expect_nothing_again(&player, budgets);
         prop_assert_eq!(open_runs(&player), Vec::new());
-        let is_forced = |cut: &Cut| matches!(cut, Cut::Cancelled { is_forced: true, .. });
+        let is_forced = |cut: &Cut| matches!(cut, Cut::Ended { by: CutBy::ForcedCancel, .. });
         // A forced cancel ends the run without an event for each step and scope.
         if !cuts.iter().any(is_forced) {
             let counts = counts(&player, run);
@@ -300,12 +408,11 @@ fn a_signal_that_was_taken_before_a_cut_is_counted() {
     budgets.turn.steps = 2;
     budgets.entry.rows = 40;
     let mut player = Player::with(budgets);
-    let run = begin(&mut player, &list);
-    let cut = Cut::Cancelled {
-        is_forced: false,
+    let cut = Cut::Ended {
+        by: CutBy::Cancel,
         is_early: true,
         revision: Revision::Unchanged,
     };
-    play_cut(&mut player, run, (&list, &[Cut::Nothing, cut]));
+    let run = CutRun::begin(&mut player, &list).play(&[Cut::Nothing, cut]);
     assert!(!status(&player, run).is_open());
 }

@@ -22,6 +22,11 @@ pub(super) fn work(player: &mut Player, is_last: bool) {
     assert!(is_reported || take(player), "a task can be taken or ended");
 }
 
+/// The task that a worker has taken last fails, and so does the step, although its block could be tried again.
+pub(super) fn fail_last(player: &mut Player) {
+    report(player, true, |token| failure(token, FailKind::NonRetryable));
+}
+
 /// All tasks that workers hold fail for good.
 pub(super) fn fail_all(player: &mut Player) {
     while report(player, true, |token| failure(token, FailKind::NoRetry)) {}

@@ -97,7 +97,7 @@ pub(super) fn weighted_lists(
 }
 
 /// The own block of a workflow with handlers.
-const OWN_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
+pub(super) const OWN_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
  start: block -> success=flo.Completed failure=flo.Failed timeout=flo.TimedOut cancelled=flo.Cancelled
  onError: block
  onCancel: block
@@ -137,6 +137,8 @@ impl Settings {
 /// A workflow whose own block is a tree, with the settings of its steps.
 #[derive(Clone, Debug)]
 pub(super) struct ConfiguredTree {
+    /// The lines of its own block, in which the steps `start`, `onError` and `onCancel` open the lists.
+    pub(super) own: &'static str,
     pub(super) list: List,
     /// The blocks of its handlers.
     pub(super) on_error: List,
@@ -176,7 +178,7 @@ impl<'t> Text<'t> {
     /// The text of a workflow with handlers and settings.
     pub(super) fn of_configured_tree(tree: &'t ConfiguredTree) -> String {
         let mut text = Self {
-            own: OWN_BLOCK.to_owned(),
+            own: tree.own.to_owned(),
             blocks: String::new(),
             names_count: 0,
             skipped_count: 0,

@@ -137,7 +137,7 @@ fn undone_by(player: &Player, input: PayloadRef) -> u64 {
     digits.parse().expect("the number of a success")
 }
 
-fn definition_of(player: &Player, run: RunNumber) -> Definition {
+pub(super) fn definition_of(player: &Player, run: RunNumber) -> Definition {
     let run = read::<Runs>(&player.store, &run).expect("the run");
     let record = read::<Definitions>(&player.store, &run.definition);
     record.expect("its definition").definition
@@ -505,6 +505,6 @@ impl<'o> PastRun<'o> {
     }
 }
 
-fn is_good(outcome: &OutcomeName) -> bool {
+pub(super) fn is_good(outcome: &OutcomeName) -> bool {
     matches!(outcome.as_str(), "success" | "skipped" | "approved")
 }

@@ -3,7 +3,7 @@
 use super::block_trees::{counts, decide, entry, play, play_entry, signal, start};
 use super::player::{Player, command, create};
 use super::tree_tasks::{failure, take};
-use super::trees::{ConfiguredTree, JOINS, Settings, Step, Text, weighted_lists};
+use super::trees::{ConfiguredTree, JOINS, OWN_BLOCK, Settings, Step, Text, weighted_lists};
 use super::undone_history::{Observations, Success};
 use super::{budgets, config, first_word};
 use crate::invariants::{read, rows};
@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 
 /// What happens to the runs next.
 #[derive(Clone, Debug)]
-enum Input {
+pub(super) enum Input {
     /// One of the things that they wait for.
     Awaited {
         pick: Index,
@@ -41,7 +41,7 @@ enum Input {
 
 /// How a task or an approval ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+pub(super) enum Answer {
     Success,
     /// A success with an outcome that ends a list.
     Custom,
@@ -49,7 +49,7 @@ enum Answer {
     NonRetryable,
 }
 
-fn inputs() -> impl Strategy<Value = Vec<Input>> {
+pub(super) fn inputs() -> impl Strategy<Value = Vec<Input>> {
     let answer = prop_oneof![
         6 => Just(Answer::Success),
         1 => Just(Answer::Custom),
@@ -94,6 +94,13 @@ const KID: &str = "define kid 1 on-cancel=tidy
 ";
 
 fn trees() -> impl Strategy<Value = ConfiguredTree> {
+    trees_in(&[OWN_BLOCK])
+}
+
+/// Trees in one of these own blocks.
+pub(super) fn trees_in(
+    own_blocks: &'static [&'static str],
+) -> impl Strategy<Value = ConfiguredTree> {
     let settings = (
         select(&TASKS),
         select(&CHILDREN),
@@ -109,13 +116,16 @@ fn trees() -> impl Strategy<Value = ConfiguredTree> {
     let list = || weighted_lists(&JOINS, 20);
     let handler = || prop_oneof![2 => Just(vec![Step::Acts]), 1 => list()];
     let settings = prop::collection::vec(settings, 1..12);
-    let tree = (list(), handler(), handler(), settings);
-    tree.prop_map(|(list, on_error, on_cancel, settings)| ConfiguredTree {
-        list,
-        on_error,
-        on_cancel,
-        settings,
-    })
+    let tree = (select(own_blocks), list(), handler(), handler(), settings);
+    tree.prop_map(
+        |(own, list, on_error, on_cancel, settings)| ConfiguredTree {
+            own,
+            list,
+            on_error,
+            on_cancel,
+            settings,
+        },
+    )
 }
 
 /// What open runs wait for.
@@ -131,14 +141,14 @@ enum Awaited {
 }
 
 /// Runs that are being played.
-struct Trial {
-    player: Player,
+pub(super) struct Trial {
+    pub(super) player: Player,
     observed: Observations,
     reports_count: u64,
 }
 
 impl Trial {
-    fn begin(tree: &ConfiguredTree, budgets: Budgets) -> Self {
+    pub(super) fn begin(tree: &ConfiguredTree, budgets: Budgets) -> Self {
         let mut player = Player::with(budgets);
         play(&mut player, create(KID, "as written"));
         play(
@@ -154,7 +164,7 @@ impl Trial {
     }
 
     /// Plays runs to their end: at first with these inputs, then with successes.
-    fn play(&mut self, inputs: &[Input]) {
+    pub(super) fn play(&mut self, inputs: &[Input]) {
         for input in inputs {
             match input {
                 Input::Awaited {
@@ -308,7 +318,7 @@ impl Trial {
     }
 
     /// Plays a command in its own entry, and notes what it leads to.
-    fn play_one(&mut self, body: Body) -> Result<Reply, Rejection> {
+    pub(super) fn play_one(&mut self, body: Body) -> Result<Reply, Rejection> {
         let mut entry = entry(&self.player);
         entry.commands.push(command(body));
         let reply = play_entry(&mut self.player, &entry).replies.remove(0);
@@ -317,7 +327,7 @@ impl Trial {
     }
 
     /// The names of everything that the runs have come across.
-    fn reached(&self) -> BTreeSet<String> {
+    pub(super) fn reached(&self) -> BTreeSet<String> {
         let store = &self.player.store;
         let mut reached: BTreeSet<String> = self
             .observed
@@ -346,7 +356,7 @@ impl Trial {
     }
 
     /// Nothing is left of the runs but what is kept of ended ones.
-    fn check_end(&self) {
+    pub(super) fn check_nothing_is_open(&self) {
         let store = &self.player.store;
         assert_eq!(self.open_runs(), Vec::new());
         assert!(rows::<Activations>(store, &()).is_empty());
@@ -361,6 +371,11 @@ impl Trial {
             !timers.iter().any(|(timer, ())| is_of_runs(timer.kind)),
             "{timers:?}"
         );
+    }
+
+    fn check_end(&self) {
+        let store = &self.player.store;
+        self.check_nothing_is_open();
         self.observed.check(&self.player);
         for (run, _) in rows::<Runs>(store, &()) {
             if !self.observed.is_forced(run) {
