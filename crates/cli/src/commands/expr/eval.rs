@@ -107,7 +107,7 @@ mod tests {
         let error = data.evaluate("input + stat").expect_err("an unknown name");
         expect![[r#"
             error: invalid expression at column 9: there is no name "stat" (E513)
-            hint: each key of `--data` is a name: --data '{"input": {"amount": 5}}'
+            hint: the expression is input + stat; each key of `--data` is a name: --data '{"input": {"amount": 5}}'
         "#]]
         .assert_eq(&invalid("input + stat", &error).render(crate::output::Format::Text));
     }
