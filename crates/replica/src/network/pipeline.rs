@@ -1,13 +1,15 @@
 //! The appends that are on their way to a follower.
 //!
-//! openraft notes when it last heard from a follower: when the youngest request was sent of which a response covers the last
-//! entry. A request without entries carries only a commit position and ends with the same entry as the request before it.
-//! The response to that one would count for both, although the follower may not have received the younger request. A leader
-//! that was paused, and replaced meanwhile, could thus take an old response for a new one and answer a linearizable read with
-//! stale data.
+//! openraft dates its last contact with a follower by the sending time of the youngest request whose last entry a response
+//! covers. A request without entries carries only a commit position and ends with the same entry as the request before it.
+//! So the response to that one would count for both, although the follower may not have received the younger request. A
+//! leader that was replaced, and sees delayed responses, could thus confirm a linearizable read by a response from before
+//! the read.
 //!
-//! So a response is passed on only if no younger request ends with the entry that it covers; otherwise, the response to that
-//! request, which says as much, is. While openraft handles a response, it makes no request.
+//! A response is therefore passed on only if no younger request ends with the entry that it covers. Otherwise it is dropped:
+//! the response to that younger request says the same. A commit can wait for that response, which is one round trip at most;
+//! if the stream ends before, openraft sends the entries again. A request made between the arrival of a response and its
+//! handling would be dated by it, too, so openraft makes no request during this time.
 
 use crate::raft::type_config::{LogId, TypeConfig};
 use futures::{Stream, StreamExt};
@@ -26,8 +28,8 @@ pub(super) struct Pipeline(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The last entry that the follower has after each request.
-    unanswered: VecDeque<Position>,
+    /// The last entries that the follower has before and after each request.
+    unanswered: VecDeque<(Position, Position)>,
     /// Whether openraft handles a response.
     is_handling: bool,
     /// Wakes the requests, if they wait for that.
@@ -57,7 +59,8 @@ impl Pipeline {
         let mut state = self.state();
         state.unanswered.pop_front();
         let next = state.unanswered.front();
-        state.is_handling = next.is_none_or(|last| last > matching);
+        state.is_handling =
+            next.is_none_or(|(previous, last)| previous >= matching && last > matching);
         state.is_handling
     }
 
@@ -65,7 +68,9 @@ impl Pipeline {
     pub(super) fn resume(&self) {
         let mut state = self.state();
         state.is_handling = false;
-        if let Some(waker) = state.waker.take() {
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
             waker.wake();
         }
     }
@@ -91,7 +96,8 @@ impl<S: Stream<Item = AppendEntriesRequest<TypeConfig>> + Unpin> Stream for Requ
         let polled = this.input.poll_next_unpin(context);
         if let Poll::Ready(Some(request)) = &polled {
             let last = request.entries.last().map(RaftEntry::log_id);
-            state.unanswered.push_back(last.or(request.prev_log_id));
+            let range = (request.prev_log_id, last.or(request.prev_log_id));
+            state.unanswered.push_back(range);
         }
         polled
     }
@@ -102,7 +108,8 @@ mod tests {
     use super::*;
     use futures::FutureExt;
     use futures::channel::mpsc;
-    use openraft::type_config::alias::VoteOf;
+    use openraft::EntryPayload;
+    use openraft::type_config::alias::{EntryOf, VoteOf};
 
     fn position(index: u64) -> Position {
         Some(LogId::new_term_index(1, index))
@@ -118,6 +125,18 @@ mod tests {
         }
     }
 
+    /// A request with the entries between these positions.
+    fn append(previous: u64, last: u64) -> AppendEntriesRequest<TypeConfig> {
+        let entry = |index| EntryOf::<TypeConfig> {
+            log_id: LogId::new_term_index(1, index),
+            payload: EntryPayload::Blank,
+        };
+        AppendEntriesRequest {
+            entries: (previous + 1..=last).map(entry).collect(),
+            ..commit(previous)
+        }
+    }
+
     /// A pipeline with its requests, and what makes them.
     struct Stream {
         pipeline: Pipeline,
@@ -126,7 +145,7 @@ mod tests {
     }
 
     /// A stream with these requests.
-    fn stream(positions: &[u64]) -> Stream {
+    fn stream<const N: usize>(made: [AppendEntriesRequest<TypeConfig>; N]) -> Stream {
         let (sender, receiver) = mpsc::channel(8);
         let pipeline = Pipeline::default();
         let requests = pipeline.requests(receiver);
@@ -135,8 +154,8 @@ mod tests {
             sender,
             requests,
         };
-        for index in positions {
-            stream.sender.try_send(commit(*index)).expect("it has room");
+        for request in made {
+            stream.sender.try_send(request).expect("it has room");
             assert!(stream.requests.next().now_or_never().is_some());
         }
         stream
@@ -144,8 +163,14 @@ mod tests {
 
     #[test]
     fn a_response_is_passed_on_unless_a_younger_request_ends_with_the_same_entry() {
-        let Stream { pipeline, .. } = stream(&[4, 5, 5, 5, 6]);
-        let passed = [4, 5, 5, 5, 6].map(|index| pipeline.answer(&position(index)));
+        let Stream { pipeline, .. } = stream([
+            append(2, 4),
+            append(4, 5),
+            commit(5),
+            commit(5),
+            append(5, 7),
+        ]);
+        let passed = [4, 5, 5, 5, 7].map(|index| pipeline.answer(&position(index)));
         assert_eq!(passed, [true, false, false, true, true]);
         assert!(!pipeline.is_response_due());
     }
@@ -156,7 +181,7 @@ mod tests {
             pipeline,
             mut sender,
             mut requests,
-        } = stream(&[5]);
+        } = stream([append(4, 5)]);
         sender.try_send(commit(5)).expect("it has room");
         assert!(pipeline.answer(&position(5)));
         let mut next = requests.next();
