@@ -26,7 +26,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// The sum in the state of a run; `None` if the run has no state of its own.
+/// The sum in the state of a run; `None` if the run has not written any.
 fn sum(store: &MemoryStore, run: RunNumber) -> Option<u64> {
     let states = rows::<States>(store, &run).into_iter();
     let mut own = states.filter(|((_, scope), _)| *scope == ScopeNumber::ROOT);

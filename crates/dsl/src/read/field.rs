@@ -311,7 +311,7 @@ impl<'doc> Field<'doc> {
         Ok(items)
     }
 
-    /// A value given as YAML or as a string of JSON text (W0); `hint` helps if that is no JSON.
+    /// A value given as YAML or as a string of JSON text (W0); `hint` says what to do if the string is not JSON.
     pub(super) fn json(
         &self,
         hint: Option<String>,

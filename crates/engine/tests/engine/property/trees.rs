@@ -137,7 +137,7 @@ impl Settings {
 /// A workflow whose own block is a tree, with the settings of its steps.
 #[derive(Clone, Debug)]
 pub(super) struct ConfiguredTree {
-    /// The lines of its own block, in which the steps `start`, `onError` and `onCancel` open the lists.
+    /// The lines of the root block, in which the steps `start`, `onError` and `onCancel` open the lists.
     pub(super) own: &'static str,
     pub(super) list: List,
     /// The blocks of its handlers.
