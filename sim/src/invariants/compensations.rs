@@ -1,8 +1,8 @@
 //! What a run has done is undone in reverse order, and its handler is executed once after that (W80, W81, W82).
 
-use super::rows::{PastEvent, definition, events_of, rows};
+use super::rows::{PastEvent, runs_of};
 use flotilla_engine::definition::TerminalStatus;
-use flotilla_engine::rows::{EventKind, RunStatus, Runs};
+use flotilla_engine::rows::{EventKind, RunStatus};
 use flotilla_engine::store::MemoryStore;
 
 /// The workflow whose runs compensate.
@@ -18,16 +18,13 @@ const HANDLERS: [&str; 2] = ["page", "tidy"];
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
-    for (number, run) in rows::<Runs>(store, &()) {
+    for (_, run, events) in runs_of(store, UNDONE) {
         let RunStatus::Ended(status) = run.status else {
             continue;
         };
-        if definition(store, run.definition).name.as_str() == UNDONE {
-            let events = events_of(store, number, &run);
-            let undo_events: Vec<UndoEvent<'_>> = events.iter().filter_map(UndoEvent::of).collect();
-            if let Err(text) = judge(&undo_events, status) {
-                broken.push(format!("expected {} to {text}", run.id));
-            }
+        let undo_events: Vec<UndoEvent<'_>> = events.iter().filter_map(UndoEvent::of).collect();
+        if let Err(text) = judge(&undo_events, status) {
+            broken.push(format!("expected {} to {text}", run.id));
         }
     }
     broken

@@ -1,9 +1,9 @@
 //! A loop ends one iteration for each of its items, and the writes of those that succeed go to the state of the run, each
 //! once (W57).
 
-use super::rows::{PastEvent, definition, events_of, rows};
+use super::rows::{PastEvent, rows, runs_of};
 use flotilla_engine::ids::{RunNumber, ScopeNumber};
-use flotilla_engine::rows::{EventKind, Runs, States};
+use flotilla_engine::rows::{EventKind, States};
 use flotilla_engine::store::MemoryStore;
 
 /// The workflow that has a loop.
@@ -14,11 +14,8 @@ const FIELD: &str = "toured";
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
-    for (number, run) in rows::<Runs>(store, &()) {
-        if definition(store, run.definition).name.as_str() != WORKFLOW {
-            continue;
-        }
-        let iterations = Iterations::of(&events_of(store, number, &run));
+    for (number, run, events) in runs_of(store, WORKFLOW) {
+        let iterations = Iterations::of(&events);
         if let Err(text) = iterations.judge(sum(store, number)) {
             broken.push(format!("expected {} to {text}", run.id));
         }

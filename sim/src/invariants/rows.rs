@@ -3,7 +3,8 @@
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::rows::{
-    DefinitionNumber, Definitions, Event, History, Key, RunRecord, Table, encode_prefix, visit,
+    DefinitionNumber, Definitions, Event, History, Key, RunRecord, Runs, Table, encode_prefix,
+    visit,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::ops::ControlFlow;
@@ -64,6 +65,20 @@ impl PastEvent {
         });
         named.collect()
     }
+}
+
+/// The runs of a workflow with their events.
+pub(super) fn runs_of(
+    store: &MemoryStore,
+    workflow: &str,
+) -> Vec<(RunNumber, RunRecord, Vec<PastEvent>)> {
+    let runs = rows::<Runs>(store, &()).into_iter();
+    let own = runs.filter(|(_, run)| definition(store, run.definition).name.as_str() == workflow);
+    own.map(|(number, run)| {
+        let events = events_of(store, number, &run);
+        (number, run, events)
+    })
+    .collect()
 }
 
 /// The events of a run.

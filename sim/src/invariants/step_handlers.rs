@@ -1,9 +1,9 @@
 //! The `onCancel` of a step is called once, after the step was cancelled and before its scope ends (W81).
 
 use super::histories::is_end;
-use super::rows::{definition, events_of, rows};
+use super::rows::runs_of;
 use flotilla_engine::ids::ScopeNumber;
-use flotilla_engine::rows::{EventKind, Phase, Runs};
+use flotilla_engine::rows::{EventKind, Phase};
 use flotilla_engine::store::MemoryStore;
 use std::collections::BTreeMap;
 
@@ -14,12 +14,9 @@ const STEPS: [&str; 3] = ["flight", "near", "far"];
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     let mut broken = Vec::new();
-    for (number, run) in rows::<Runs>(store, &()) {
-        if definition(store, run.definition).name.as_str() != WORKFLOW {
-            continue;
-        }
+    for (_, run, events) in runs_of(store, WORKFLOW) {
         let mut calls = Calls::default();
-        for past in events_of(store, number, &run) {
+        for past in events {
             if let Err(text) = calls.add(past.event.scope.number, past.step(), &past.event.kind) {
                 broken.push(format!("expected {} to {text}", run.id));
             }

@@ -37,6 +37,14 @@ const DESK: [(&str, &str); 6] = [
     ("send-reply", r#"echo '{"id": "mail-1"}'"#),
 ];
 
+/// Actions whose scripts were changed, as a worker takes them.
+fn borrowed<'s>(actions: &'s [(&'s str, String)]) -> Vec<(&'s str, &'s str)> {
+    let borrowed = actions.iter();
+    borrowed
+        .map(|(name, script)| (*name, script.as_str()))
+        .collect()
+}
+
 #[test]
 fn a_ticket_is_enriched_and_drafted_again_with_feedback_from_the_state() {
     let logged = Logged::start();
@@ -115,11 +123,7 @@ fn a_failed_branch_lets_the_other_one_end_and_is_the_error_of_the_group() {
     let logged = Logged::start();
     let bug = (r#""question""#, r#""bug""#);
     let desk = DESK.map(|(name, script)| (name, script.replace(bug.0, bug.1)));
-    let desk: Vec<(&str, &str)> = desk
-        .iter()
-        .map(|(name, script)| (*name, script.as_str()))
-        .collect();
-    let mut worker = logged.work("desk", &desk);
+    let mut worker = logged.work("desk", &borrowed(&desk));
     logged.create("warlock/support-ticket", &[]);
     let run = logged.run("support-ticket", "t-1", &json!({"ticket": "it crashes"}));
     assert_eq!(run["status"], "failed", "{run}");

@@ -1,11 +1,12 @@
 //! The end of a run with as many active steps as there may be.
 
+use super::endings::with_worker;
 use super::world::World;
 use super::{signal, start};
 use crate::invariants::{self, rows};
 use crate::samples;
 use crate::script::define;
-use flotilla_engine::ids::{RunId, RunNumber, WorkerId};
+use flotilla_engine::ids::{RunId, RunNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::ACTIVE_STEPS_MAX;
 use flotilla_engine::rows::{ActionRuns, Activations, PendingWorks, Runs};
@@ -19,14 +20,7 @@ const LOOPS_COUNT: usize = 10;
 
 /// A run that has as many active steps as there may be: tasks, child runs, times and signals.
 fn widest() -> World {
-    let mut world = World::new();
-    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
-    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
-        WorkerId::new("w").expect("an id"),
-    ))));
-    world.create(define(
-        "define kid 1\n start: wait never -> success=flo.Completed",
-    ));
+    let mut world = with_worker("define kid 1\n start: wait never -> success=flo.Completed");
     let mut text = "define wide 1\n terminal Stopped failed\n \
                     start: parallel -> success=flo.Completed failure=flo.Failed\n"
         .to_owned();

@@ -108,7 +108,7 @@ fn a_loop_whose_end_was_deferred_does_not_end_the_cancellation_of_others() {
 }
 
 /// A world with a workflow, an action and a worker.
-fn with_worker(definition: &str) -> World {
+pub(super) fn with_worker(definition: &str) -> World {
     let mut world = World::new();
     world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
     world.create(define(definition));

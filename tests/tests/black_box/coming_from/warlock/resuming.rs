@@ -1,6 +1,6 @@
 //! Runs of the examples that failed are resumed, also with a changed definition.
 
-use super::{DESK, PIPELINE, SHORT, article};
+use super::{DESK, PIPELINE, SHORT, article, borrowed};
 use crate::coming_from::{Logged, count};
 use flotilla_tests::CommandWorker;
 use serde_json::{Value, json};
@@ -250,12 +250,7 @@ fn desk() -> Vec<(&'static str, String)> {
 #[test]
 fn a_group_continues_with_its_failed_branch_and_a_resume_gives_a_new_context() {
     let logged = Logged::start();
-    let desk = desk();
-    let desk: Vec<(&str, &str)> = desk
-        .iter()
-        .map(|(name, script)| (*name, script.as_str()))
-        .collect();
-    let mut worker = logged.work("desk", &desk);
+    let mut worker = logged.work("desk", &borrowed(&desk()));
     logged.create("warlock/support-ticket", &[]);
     let input = r#"{"ticket": "a question"}"#;
     let start = [
