@@ -121,7 +121,7 @@ fn a_loop_that_copies_its_input_and_a_signal_ends_and_the_nodes_stay_up() {
     });
     for number in 1..=RUNS {
         let detail = end_of(&cluster, &format!("wfrun-{number}"));
-        assert_eq!(detail, "max step limit reached");
+        assert_eq!(detail, "max step limit reached: 256 steps without a wait");
     }
     judge(&mut cluster);
 }
@@ -192,6 +192,9 @@ fn a_mapping_of_many_paths_into_a_large_payload_is_applied_at_once() {
     create(&cluster, &mapping(256));
     let input = input(&cluster, 900_000);
     let _ = cluster.flo().text(&["workflow", "start", "paths", &input]);
-    assert_eq!(end_of(&cluster, "wfrun-1"), "max step limit reached");
+    assert_eq!(
+        end_of(&cluster, "wfrun-1"),
+        "max step limit reached: 256 steps without a wait"
+    );
     judge(&mut cluster);
 }

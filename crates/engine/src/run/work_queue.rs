@@ -36,13 +36,17 @@ impl WorkQueue {
         turn.spend_step();
         let progress = run.progress(scope);
         progress.steps_since_wait += 1;
-        let is_scope_within = progress.steps_since_wait <= RUN_STEPS_MAX;
+        let steps_since_wait = progress.steps_since_wait;
         run.record.unwaited_steps_count += 1;
-        let is_within = is_scope_within && run.record.unwaited_steps_count <= UNWAITED_STEPS_MAX;
-        if !is_within {
-            self.push_step_limit(run.number, scope);
-        }
-        is_within
+        let exceeded = if steps_since_wait > RUN_STEPS_MAX {
+            format!("{RUN_STEPS_MAX} steps without a wait")
+        } else if run.record.unwaited_steps_count > UNWAITED_STEPS_MAX {
+            format!("{UNWAITED_STEPS_MAX} steps of all scopes without a wait")
+        } else {
+            return true;
+        };
+        self.push_step_limit(run.number, scope, &exceeded);
+        false
     }
 
     /// Counts a step that a scope enters. False if the scope has entered as many as the definition allows (W78): the run
@@ -51,16 +55,17 @@ impl WorkQueue {
         let max_steps = run.definition.definition.max_steps;
         let progress = run.progress(scope);
         progress.entered_count = progress.entered_count.saturating_add(1);
-        let is_within = max_steps.is_none_or(|max_steps| progress.entered_count <= max_steps);
-        if !is_within {
-            self.push_step_limit(run.number, scope);
-        }
-        is_within
+        let Some(exceeded) = max_steps.filter(|max_steps| progress.entered_count > *max_steps)
+        else {
+            return true;
+        };
+        self.push_step_limit(run.number, scope, &format!("maxSteps is {exceeded}"));
+        false
     }
 
-    /// Ends a run of which a scope has taken too many steps.
-    fn push_step_limit(&mut self, run: RunNumber, scope: ScopeNumber) {
-        let detail = Some("max step limit reached".to_owned());
+    /// Ends a run of which a scope has taken too many steps. `limit` says how many were allowed.
+    fn push_step_limit(&mut self, run: RunNumber, scope: ScopeNumber, limit: &str) {
+        let detail = Some(format!("max step limit reached: {limit}"));
         let ending = Ending::of_engine(BuiltInTerminal::Failed, detail, "max_steps");
         self.push(run, Work::Finish(Ending { scope, ..ending }));
     }

@@ -41,6 +41,7 @@ mod endings;
 mod loops;
 mod signals;
 mod timeouts;
+mod too_large;
 mod world;
 
 use world::World;
@@ -198,7 +199,10 @@ fn a_loop_that_copies_a_signal_continues_in_later_entries() {
     assert!(entries_count > 5, "{entries_count}");
     for number in 1..=8 {
         let run = world.run(number);
-        assert_eq!(run.detail.as_deref(), Some("max step limit reached"));
+        assert_eq!(
+            run.detail.as_deref(),
+            Some("max step limit reached: 256 steps without a wait")
+        );
     }
     let pending = KeyRange::prefix(&encode_prefix::<PendingWorks>(&()));
     let mut left = 0;

@@ -128,7 +128,10 @@ fn each_of_many_visits_in_one_entry_is_found() {
     assert_eq!(visits.len(), 256);
     assert!(visits.iter().all(|visit| visit.events.len() == 1));
     let run = run(&replica);
-    assert_eq!(run.detail.as_deref(), Some("max step limit reached"));
+    assert_eq!(
+        run.detail.as_deref(),
+        Some("max step limit reached: 256 steps without a wait")
+    );
     assert_eq!(left(&replica, 1..=1), []);
 }
 

@@ -144,7 +144,10 @@ fn an_endless_review_is_reported_and_then_stopped() {
     let run = logged.run("support-ticket", "t-1", &json!({"ticket": "hopeless"}));
     assert_eq!(run["status"], "failed", "{run}");
     let detail = run["detail"].as_str().unwrap_or_default();
-    assert!(detail.contains("max step limit reached"), "{run}");
+    assert!(
+        detail.contains("max step limit reached: maxSteps is 100"),
+        "{run}"
+    );
     // 100 steps: the first two, then `generate`, `review` and `decide`, as often as possible.
     assert_eq!(logged.inputs("t-1", "review-draft").len(), 33, "{run}");
     let warned = logged.history("t-1");

@@ -10,6 +10,7 @@ use flotilla_engine::ids::{RunId, RunNumber, StreamName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::rows::{PendingWorks, Phase, Work};
+use flotilla_engine::view;
 use flotilla_engine::{
     Body, CancelRun, CreateStream, Reply, ResumeRevision, ResumeRun, StreamSettings, TaskToken,
     VersionChoice,
@@ -36,7 +37,7 @@ fn cancelled(last: &str) -> World {
     world
 }
 
-fn stream() -> Body {
+pub(super) fn stream() -> Body {
     Body::CreateStream(CreateStream {
         stream: StreamName::new("orders").expect("a stream name"),
         settings: StreamSettings::default(),
@@ -118,7 +119,7 @@ pub(super) fn with_worker(definition: &str) -> World {
     world
 }
 
-fn complete(token: Option<TaskToken>, output: String) -> Body {
+pub(super) fn complete(token: Option<TaskToken>, output: String) -> Body {
     samples::plain_completion(
         token.expect("the task was delivered"),
         Json::from_checked(output),
@@ -268,6 +269,10 @@ fn a_run_fails_if_the_revision_lacks_the_terminal_that_it_had_reached() {
     assert_eq!(run.status.name(), "failed", "{run:?}");
     let detail = run.detail.unwrap_or_default();
     assert!(detail.contains("the terminal \"Sold\""), "{detail}");
+    let error = run.end.and_then(|end| end.error).expect("its error");
+    let error = view::payload(&world.store, *error).expect("memory does not fail");
+    let expected = "{\"code\":\"terminal_not_found\"";
+    assert!(error.as_str().starts_with(expected), "{error:?}");
 }
 
 fn only_the_handler_runs(mut world: World) {

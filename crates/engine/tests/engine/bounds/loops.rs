@@ -194,5 +194,8 @@ fn loops_without_a_wait_end() {
     world.run_until_idle();
     let run = world.run(1);
     assert_eq!(run.status, RunStatus::Ended(TerminalStatus::Failed));
-    assert_eq!(run.detail.as_deref(), Some("max step limit reached"));
+    assert_eq!(
+        run.detail.as_deref(),
+        Some("max step limit reached: 1000000 steps of all scopes without a wait")
+    );
 }
