@@ -1,7 +1,7 @@
 //! The events that a turn adds to the history of a run.
 
 use super::{LoadedRun, Turn, TurnResult};
-use crate::definition::StepIndex;
+use crate::definition::{StepIndex, StepKind};
 use crate::ids::{RunNumber, ScopeNumber};
 use crate::store::StoreError;
 use crate::tables::{Activation, Event, EventKind, ScopeId, StepResult};
@@ -14,7 +14,7 @@ impl LoadedRun {
 
     /// Adds an event about a scope to the run's history.
     pub(crate) fn note_scope(&mut self, scope: ScopeId, kind: EventKind) {
-        if self.is_noted(&scope, 0, &kind) {
+        if self.is_noted(&scope, None, &kind) {
             self.add_event(Event {
                 scope,
                 step: None,
@@ -29,7 +29,7 @@ impl LoadedRun {
     pub(crate) fn note_taken_over(&mut self, scope: ScopeId, step: StepIndex, result: StepResult) {
         let visit = result.visit;
         let kind = EventKind::StepTakenOver(Box::new(result));
-        if self.is_noted(&scope, visit, &kind) {
+        if self.is_noted(&scope, Some((step, visit)), &kind) {
             self.add_event(Event {
                 scope,
                 step: Some(step),
@@ -40,11 +40,29 @@ impl LoadedRun {
         }
     }
 
-    /// Whether the history keeps an event that happens in this scope.
-    fn is_noted(&self, scope: &ScopeId, visit: u32, kind: &EventKind) -> bool {
+    /// Whether the history keeps an event that happens in this scope, about a visit to a step or about the scope.
+    fn is_noted(
+        &self,
+        scope: &ScopeId,
+        visited: Option<(StepIndex, u32)>,
+        kind: &EventKind,
+    ) -> bool {
+        let (step, visit) = visited.unzip();
         scope.number == ScopeNumber::ROOT
-            || kind.is_kept_in_iterations()
-            || !self.is_silent(scope, visit)
+            || !self.is_silent(scope, visit.unwrap_or_default())
+            || (kind.is_kept_in_iterations() && !self.is_choice(step, kind))
+    }
+
+    /// Whether a switch ends with the outcome that it has chosen.
+    fn is_choice(&self, step: Option<StepIndex>, kind: &EventKind) -> bool {
+        let definition = &self.definition.definition;
+        let is_switch = |step| matches!(definition.step(step).kind, StepKind::Switch(_));
+        match kind {
+            EventKind::StepCompleted { outcome, .. } => {
+                outcome.as_str() != "failure" && step.is_some_and(is_switch)
+            }
+            _ => false,
+        }
     }
 
     fn add_event(&mut self, event: Event) {
@@ -82,7 +100,7 @@ impl LoadedRun {
     /// Adds an event about an activation.
     fn add_event_about(&mut self, about: About, kind: EventKind) {
         let scope = self.scope_id(about.scope);
-        if self.is_noted(&scope, about.visit, &kind) {
+        if self.is_noted(&scope, Some((about.step, about.visit)), &kind) {
             self.add_event(Event {
                 // A compensation is shown with the scope of what it undoes.
                 scope: about.undone.unwrap_or(scope),
