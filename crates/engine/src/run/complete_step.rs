@@ -29,14 +29,18 @@ impl CompleteStep {
         self.report.check()?;
         let mut run = find(turn, namespace, &self.run_id)?;
         check_open(&run)?;
+        let is_of_run = self.selector.is_of_attempt(&run, &self.run_id);
         let activation = self.selector.find(
             turn,
             &mut run,
             |turn, active| match active.state.action_run() {
-                Some(action_run) => task::is_report_awaited(turn, action_run),
-                None => Ok(false),
+                Some(action_run) if is_of_run => task::is_report_awaited(turn, action_run),
+                _ => Ok(false),
             },
-            |run_id, named| Undeliverable::StepNotWaiting { run_id, named },
+            |named| Undeliverable::StepNotWaiting {
+                run_id: self.run_id.clone(),
+                named,
+            },
         )?;
         let active = run.activation(turn, activation)?;
         let active = active.expect("the step was found in this turn");

@@ -33,11 +33,15 @@ impl DecideApproval {
     ) -> TurnResult<ApprovalDecided> {
         let mut run = find(turn, namespace, &self.run_id)?;
         check_open(&run)?;
+        let is_of_run = self.selector.is_of_attempt(&run, &self.run_id);
         let activation = self.selector.find(
             turn,
             &mut run,
-            |_, active| Ok(matches!(active.state, ActivationState::Approval(_))),
-            |run_id, named| Undeliverable::ApprovalNotOpen { run_id, named },
+            |_, active| Ok(is_of_run && matches!(active.state, ActivationState::Approval(_))),
+            |named| Undeliverable::ApprovalNotOpen {
+                run_id: self.run_id.clone(),
+                named,
+            },
         )?;
         let active = run.take(turn, activation)?;
         let mut active = active.expect("the step that waits was found in this turn");

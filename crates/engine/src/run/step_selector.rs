@@ -28,14 +28,14 @@ impl StepSelector {
     /// The activation of the selected step for which `fits` is true.
     ///
     /// # Errors
-    /// What `none` returns for the run and a description of the selection, if there is no such step;
+    /// What `none` returns for a description of the selection, if there is no such step;
     /// [`Undeliverable::ScopeNeeded`] if there are several.
     pub(super) fn find(
         &self,
         turn: &mut Turn<'_, '_>,
         run: &mut LoadedRun,
         fits: impl Fn(&mut Turn<'_, '_>, &Activation) -> Result<bool, StoreError>,
-        none: impl FnOnce(RunId, String) -> Undeliverable,
+        none: impl FnOnce(String) -> Undeliverable,
     ) -> TurnResult<u64> {
         let scope = self.scope.as_ref();
         let scope = scope.map(|text| scope_search::parse(run, text));
@@ -49,17 +49,23 @@ impl StepSelector {
                 found.push(active);
             }
         }
-        let run_id = run.record.id.clone();
         match &found[..] {
             [active] => Ok(active.number),
-            [] => Err(Rejection::from(none(run_id, self.words())).into()),
+            [] => Err(Rejection::from(none(self.words())).into()),
             _ => {
                 let shown = found.iter().take(STEPS_SHOWN_MAX);
                 let shown: Vec<String> = shown.map(|active| describe(run, active)).collect();
                 let open = shown.join(", ");
+                let run_id = run.record.id.clone();
                 Err(Rejection::from(Undeliverable::ScopeNeeded { run_id, open }).into())
             }
         }
+    }
+
+    /// Whether the selection can be about `run`, the last attempt at the run that the caller named. A visit is about the
+    /// attempt that was named: each attempt counts its visits from 1 (W77).
+    pub(super) fn is_of_attempt(&self, run: &LoadedRun, named: &RunId) -> bool {
+        self.visit.is_none() || run.record.id == *named
     }
 
     /// The step, as the caller named it.

@@ -32,7 +32,7 @@ pub(crate) struct CompleteStep {
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     scope: Option<String>,
 
-    /// Visit to complete; refused unless it is the current one [default: the current one]
+    /// Visit to complete, counted in its scope; refused unless it is the current one [default: the current one]
     #[arg(long, value_name = "N")]
     visit: Option<u32>,
 

@@ -42,7 +42,7 @@ struct Decision {
     #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     scope: Option<String>,
 
-    /// Visit to decide; refused unless it is the current one [default: the current one]
+    /// Visit to decide, counted in its scope; refused unless it is the current one [default: the current one]
     #[arg(long, value_name = "N")]
     visit: Option<u32>,
 
