@@ -104,7 +104,7 @@ impl Named {
         let overdue: Vec<_> = overdue.collect();
         self.add(overdue);
         turn.visit::<Compensations>(&run.number, |_, compensation| {
-            self.add(compensation.input);
+            self.add(compensation.input.iter().copied());
             ControlFlow::Continue(())
         })?;
         turn.visit::<StepResults>(&run.number, |_, result| {

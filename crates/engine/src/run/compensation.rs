@@ -3,12 +3,13 @@
 
 use super::failure::{self, is_failure};
 use super::outcome::{is_good, name};
-use super::render::{self, DataContext};
+use super::render::{self, DataContext, Mapped, MappingRefused};
 use super::{phase, timeout_timers};
 use crate::definition::{CallRole, StepKind};
 use crate::ids::ScopeNumber;
 use crate::json::Json;
 use crate::limits::{COMPENSATIONS_MAX, PAYLOAD_BYTES_MAX};
+use crate::message::cut_to;
 use crate::run::work_queue::WorkQueue;
 use crate::store::StoreError;
 use crate::tables::{
@@ -24,6 +25,8 @@ use std::sync::Arc;
 const TOO_MANY: &str = "compensations_too_many";
 /// The code of a compensation whose input could not be resolved.
 const BAD_INPUT: &str = "bad_compensation_input";
+/// Why an input could not be resolved, as far as it is kept. In bytes.
+const REASON_BYTES_MAX: usize = 512;
 
 /// Why a call may not begin: its compensation would exceed the limit of the list.
 pub(super) fn refusal(run: &LoadedRun, active: &Activation) -> Option<(&'static str, String)> {
@@ -120,10 +123,12 @@ fn enter_made(
     let input = match &compensation.call.input {
         Some(template) => {
             let context = DataContext::of(active.scope).with_result(output);
-            render::stored(turn, run, context, template)?.ok()
+            let rendered = render::stored(turn, run, context, template)?;
+            rendered.map_err(|refused| refused.message(Mapped::Input))
         }
         None => default_input(turn, run, active, output)?,
     };
+    let input = input.map_err(|reason| cut_to(&reason, REASON_BYTES_MAX));
     let record = CompensationRecord {
         scope: run.scope_id(active.scope),
         step: active.step,
@@ -139,13 +144,13 @@ fn enter_made(
     Ok(())
 }
 
-/// The input of a compensation without a mapping; `None` if it is too large.
+/// The input of a compensation without a mapping, unless it is too large.
 fn default_input(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
     active: &Activation,
     output: Option<PayloadRef>,
-) -> Result<Option<PayloadRef>, StoreError> {
+) -> Result<Result<PayloadRef, String>, StoreError> {
     let input = turn.payload(active.input)?;
     let output = match output {
         Some(output) => turn.payload(output)?,
@@ -160,8 +165,11 @@ fn default_input(
     };
     let (input, output) = (input.as_str(), output.as_str());
     let text = format!("{{\"input\":{input},\"output\":{output}{by}}}");
-    let is_within = text.len() <= PAYLOAD_BYTES_MAX;
-    Ok(is_within.then(|| run.store_payload(turn, Json::from_checked(text))))
+    if text.len() > PAYLOAD_BYTES_MAX {
+        let refused = MappingRefused::Made(text.len());
+        return Ok(Err(refused.message(Mapped::Input)));
+    }
+    Ok(Ok(run.store_payload(turn, Json::from_checked(text))))
 }
 
 /// Which blocks a step that ends with `target_result` drops, if any; their work is undone first.
@@ -444,15 +452,14 @@ fn begin(
     active.undone = Some(Box::new(Undone { owner, scope }));
     run.note(&active, EventKind::CompensationStarted);
     let activation = active.number;
-    let work = match record.input {
-        Some(input) => {
-            active.input = input;
+    let work = match &record.input {
+        Ok(input) => {
+            active.input = *input;
             timeout_timers::start_total(turn, run, &mut active);
             Work::Execute { activation }
         }
-        None => {
-            let message = "expected an input that could be resolved, but it could not".to_owned();
-            let target_result = failure::failed(turn, run, BAD_INPUT, message);
+        Err(reason) => {
+            let target_result = failure::failed(turn, run, BAD_INPUT, reason.clone());
             Work::FinishStep {
                 activation,
                 target_result,

@@ -7,6 +7,7 @@ use crate::definition::ForEachStep;
 use crate::ids::ScopeNumber;
 use crate::json::Json;
 use crate::limits::{ITEM_CODE_BYTES_MAX, ITEM_MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use crate::message::cut_to;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, BranchResult, EventKind, IterationResult, IterationResults, Iterations, States,
@@ -122,18 +123,13 @@ impl Iteration<'_> {
             code: code.unwrap_or_else(|| outcome.to_string()),
             message: reason.clone().unwrap_or_default(),
         });
-        let code = beginning(&error.code, ITEM_CODE_BYTES_MAX);
-        let message = beginning(&error.message, ITEM_MESSAGE_BYTES_MAX);
+        let code = cut_to(&error.code, ITEM_CODE_BYTES_MAX);
+        let message = cut_to(&error.message, ITEM_MESSAGE_BYTES_MAX);
         if state.collects_outputs {
             count_element(state, &Json::error(&code, &message));
         }
         Ok(TaskError { code, message })
     }
-}
-
-/// The beginning of a text, of at most that many bytes.
-fn beginning(text: &str, bytes_max: usize) -> String {
-    text[..text.floor_char_boundary(bytes_max)].to_owned()
 }
 
 /// Counts an element of the array of outputs; false if that is too large.

@@ -50,8 +50,8 @@ pub struct CompensationRecord {
     pub visit: u32,
     /// The call that undoes it.
     pub call: CallRole,
-    /// The input of that call; `None` if it could not be resolved.
-    pub input: Option<PayloadRef>,
+    /// The input of that call, or why it could not be resolved: at most 512 bytes.
+    pub input: Result<PayloadRef, String>,
 }
 
 /// The compensations of a run.

@@ -363,8 +363,9 @@ impl Visit {
                 self.compensate();
                 self.end(at_ms, name::of(name::SUCCESS));
             }
-            EventKind::CompensationFailed { .. } => {
+            EventKind::CompensationFailed { code } => {
                 self.compensate();
+                self.attempts.current().note_code(code);
                 self.end(at_ms, name::of(name::FAILURE));
             }
             EventKind::HandlerFailed { .. } => self.end(at_ms, name::of(name::FAILURE)),

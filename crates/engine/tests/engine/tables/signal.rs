@@ -32,7 +32,7 @@ pub(super) fn rows() -> Vec<Row> {
                 step: StepIndex(3),
                 visit: 2,
                 call: CallRole::FallbackCompensation,
-                input: Some(payload),
+                input: Ok(payload),
             },
         ),
         row::<Decisions>(
