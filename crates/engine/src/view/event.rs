@@ -2,7 +2,8 @@
 
 use super::event_type::EventType;
 use super::plan_event;
-use crate::definition::{CallRole, Definition, StepIndex, StepKind, TriggerIndex};
+use super::scope_tree::ScopeKind;
+use crate::definition::{CallRole, Definition, StepIndex, TriggerIndex};
 use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
@@ -322,16 +323,11 @@ fn fallback_target(definition: &Definition, event: &Event) -> String {
 
 /// What opened the scope that an event is about.
 fn scope_kind(definition: &Definition, event: &Event) -> &'static str {
-    let opener = event
-        .scope
-        .path
-        .0
-        .last()
-        .map(|last| definition.step(last.step));
-    match opener.map(|step| &step.kind) {
-        Some(StepKind::Block(_)) => "block",
-        _ => "branch",
-    }
+    let opener = event.scope.path.0.last();
+    let kind = opener.map_or(ScopeKind::Root, |last| {
+        ScopeKind::below(definition, last.step)
+    });
+    kind.name()
 }
 
 /// The further attributes of an event.

@@ -55,7 +55,7 @@ types! {
     ScheduleStarted "schedule_started" "A firing of the workflow's schedule started the run." [""] ["scheduled_at_ms"];
     TriggerStarted "trigger_started" "A firing of a trigger of the workflow started the run."
         ["the stream"] ["stream" "partition" "record_ids"];
-    ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch` or `block`"] [];
+    ScopeStarted "scope_started" "A step opened a scope." ["the kind of the scope: `branch`, `item`, `block` or `handler`"] [];
     ScopeEnded "scope_ended" "A scope ended." ["the outcome"] [];
     BranchJoined "branch_joined" "A branch of the step ended." ["the branch"] ["outcome"];
     IterationEnded "iteration_ended" "An iteration of the step ended." ["the index of the item"] ["outcome"];

@@ -43,6 +43,28 @@ pub enum ScopeKind {
     Handler,
 }
 
+impl ScopeKind {
+    /// What the scopes are that a step opens.
+    pub(super) fn below(definition: &Definition, step: StepIndex) -> Self {
+        match definition.step(step).kind {
+            _ if definition.is_handler(step) => Self::Handler,
+            StepKind::Parallel(_) => Self::Branch,
+            StepKind::ForEach(_) => Self::Item,
+            _ => Self::Block,
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Branch => "branch",
+            Self::Item => "item",
+            Self::Block => "block",
+            Self::Handler => "handler",
+        }
+    }
+}
+
 /// What a scope does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScopeStatus {
@@ -159,10 +181,9 @@ impl OpenScopes<'_> {
                 .any(|scope| scope.status == ScopeStatus::Running);
         Ok(ScopeView {
             path: scope_path::to_text(self.run.definition, path),
-            kind: path
-                .0
-                .last()
-                .map_or(ScopeKind::Root, |last| self.kind_below(last.step)),
+            kind: path.0.last().map_or(ScopeKind::Root, |last| {
+                ScopeKind::below(self.run.definition, last.step)
+            }),
             status: match is_running {
                 true => ScopeStatus::Running,
                 false => ScopeStatus::Waiting,
@@ -170,16 +191,6 @@ impl OpenScopes<'_> {
             progress,
             scopes,
         })
-    }
-
-    /// What the scopes are that a step opens.
-    fn kind_below(&self, step: StepIndex) -> ScopeKind {
-        match self.run.definition.step(step).kind {
-            _ if self.run.definition.is_handler(step) => ScopeKind::Handler,
-            StepKind::Parallel(_) => ScopeKind::Branch,
-            StepKind::ForEach(_) => ScopeKind::Item,
-            _ => ScopeKind::Block,
-        }
     }
 
     /// The branches of a `parallel` step that have ended, by position. Ended items are only counted.
