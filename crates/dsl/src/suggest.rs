@@ -21,8 +21,8 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether a word is another one with a small slip: a letter, or its case.
-pub(crate) fn is_slip_of(word: &str, meant: &str) -> bool {
+/// Whether `word` differs from `meant` by at most one edit, ignoring case.
+pub(crate) fn is_misspelling_of(word: &str, meant: &str) -> bool {
     let folded = fold(word).zip(fold(meant));
     folded.is_some_and(|(word, meant)| distance(&word, &meant, 1).is_some())
 }

@@ -69,6 +69,7 @@ fn of_text<'doc>(
 ) -> Result<u64, Reported> {
     let ms = match &field.node.kind {
         Kind::String(text) => duration::parse(text),
+        Kind::Number(text) if **text == *"0" => Some(0),
         _ => None,
     };
     let Some(ms) = ms else {

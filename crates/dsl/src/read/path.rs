@@ -15,13 +15,37 @@ pub(super) fn is_path(text: &str) -> bool {
 /// The roots of paths that are available in most places.
 pub(super) const ROOTS: [&str; 5] = ["input", "state", "steps", "meta", "flo"];
 
-/// The path that a literal was probably meant to be: one that is available here, without its prefix or with a part of it.
+/// The roots of paths that are available here.
+fn roots_here(context: &Context<'_>) -> Vec<String> {
+    let sees_result = matches!(context.visible, Visible::Result | Visible::Output);
+    let further = [
+        ("result", sees_result),
+        ("output", context.visible == Visible::Output),
+        ("error", context.sees_error().is_some()),
+        ("cancel", context.sees_cancel().is_some()),
+    ];
+    let further = further.into_iter().filter(|(_, is_here)| *is_here);
+    let known = ROOTS.into_iter().chain(further.map(|(root, _)| root));
+    let known = known.filter(|root| context.visible.why_refused(root).is_none());
+    let items = context.items().into_iter().map(|(name, _)| name);
+    known.map(str::to_owned).chain(items).collect()
+}
+
+/// The path that a literal was probably meant to be: one that is available here and has a field, without its prefix or
+/// with a part of it.
 pub(super) fn meant_by(literal: &str, context: &Context<'_>) -> Option<String> {
     let path = literal.strip_prefix('$').unwrap_or(literal);
-    let (root, _) = path.split_once('.')?;
-    let is_available = ROOTS.contains(&root) && context.visible.why_refused(root).is_none()
-        || item(root, context).is_some();
-    let is_meant = is_available && segments(path).is_ok();
+    match path.contains('.') {
+        true => marked(path, context),
+        false => None,
+    }
+}
+
+/// The path that a part of a literal was probably meant to be, which is marked as in other languages: one that is available
+/// here, without its prefix.
+pub(super) fn marked(path: &str, context: &Context<'_>) -> Option<String> {
+    let root = path.split(['.', '[']).next()?;
+    let is_meant = segments(path).is_ok() && roots_here(context).iter().any(|known| known == root);
     is_meant.then(|| format!("{PREFIX}{path}"))
 }
 
@@ -68,13 +92,10 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
             return Err(context.error(wrong(&why)));
         }
         _ => {
-            let nearest = context.nearest(
-                names.first().copied().unwrap_or_default(),
-                ROOTS.into_iter(),
-            );
-            let finding = wrong(
-                "expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta` or `$.flo`",
-            );
+            let roots = roots_here(context);
+            let first = names.first().copied().unwrap_or_default();
+            let nearest = context.nearest(first, roots.iter().map(String::as_str));
+            let finding = wrong(&format!("expected it to begin with {}", one_of(&roots)));
             return Err(context.error(finding.suggest(nearest)));
         }
     };
@@ -85,6 +106,15 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
         root,
         segments: segments.into_iter().skip(used).collect(),
     })
+}
+
+/// Roots, as text.
+fn one_of(roots: &[String]) -> String {
+    let roots: Vec<String> = roots.iter().map(|root| format!("`$.{root}`")).collect();
+    match &roots[..] {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        roots => roots.concat(),
+    }
 }
 
 /// Whether a path can lead into what stands at a root.

@@ -16,7 +16,7 @@ use super::{
     target, template,
     timeouts::TimeoutFields,
     timer,
-    transitions::{self, RunStepEnding, Transitions},
+    transitions::{self, Transitions, WorkStepEnding},
     wait,
 };
 use crate::{Code, Finding, Span, quote::quote};
@@ -228,12 +228,12 @@ impl<'doc> Body<'doc> {
             | KindField::Parallel(_)
             | KindField::Block(_)
             | KindField::ForEach(_) => {
-                let ending = RunStepEnding {
-                    chooser: field.chooser(),
+                let ending = WorkStepEnding {
+                    outcome_source: field.outcome_source(),
                     is_polling: self.poll.is_some(),
                     has_timeout: self.timeouts.all().next().is_some(),
                 };
-                transitions::lint_run_step(transitions, outline, ending, context);
+                transitions::lint_work_step(transitions, outline, ending, context);
             }
             KindField::Wait(_) | KindField::Set | KindField::Emit(_) | KindField::Timer(_) => {
                 transitions::lint_wait_step(transitions, outline, context);

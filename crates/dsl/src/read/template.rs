@@ -67,7 +67,7 @@ pub(super) fn value_of_run<'doc>(
     value(field, context)
 }
 
-/// What to say of a literal that was probably meant to be a path.
+/// The hint for a literal that was probably meant to be a path.
 pub(super) fn hint_of(literal: &Kind, context: &Context<'_>) -> Option<String> {
     match literal {
         Kind::String(text) => path::meant_by(text, context).map(|path| path_hint(&path)),
@@ -84,8 +84,14 @@ fn path_hint(path: &str) -> String {
 fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
     let within = |before, after| text.strip_prefix(before)?.strip_suffix(after);
     let inner = within("${", "}").or_else(|| within("{{", "}}"));
-    let inner = inner.map(str::trim).or_else(|| text.strip_prefix('$'));
-    let hint = match inner.and_then(|inner| path::meant_by(inner, context)) {
+    let inner = inner.map(str::trim);
+    let meant = match inner {
+        Some(inner) => path::marked(inner.strip_prefix('$').unwrap_or(inner), context),
+        None => text
+            .strip_prefix('$')
+            .and_then(|text| path::meant_by(text, context)),
+    };
+    let hint = match meant {
         Some(path) => Some(path_hint(&path)),
         None => path_within(text, context).map(|path| {
             format!("a path is the whole string: join texts with `{{cel: …}}`, in which {path} is written without `$.`")
@@ -97,13 +103,13 @@ fn warn_of_string(text: &str, span: Span, context: &mut Context<'_>) {
     }
 }
 
-/// The path that is a whole word of a text, apart from its punctuation.
+/// The path that begins with `$.` in a word of a text, without the punctuation after it.
 fn path_within(text: &str, context: &Context<'_>) -> Option<String> {
     let mut words = text.split_whitespace();
     words.find_map(|word| {
         let (_, path) = word.split_once("$.")?;
         let path = path.trim_end_matches(|one: char| one.is_ascii_punctuation() && one != ']');
-        path::meant_by(path, context)
+        path::marked(path, context)
     })
 }
 

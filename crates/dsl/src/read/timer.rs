@@ -24,7 +24,7 @@ fn read_until<'doc>(
     template::value(field, context).map(TimerStep::Until)
 }
 
-/// Whether a literal is a time, as the engine reads it.
+/// Whether the engine reads the literal as a time.
 fn is_time(literal: &Kind) -> bool {
     match literal {
         Kind::String(text) => Timestamp::parse(text).is_ok(),

@@ -1,7 +1,7 @@
 //! Transitions: where outcomes lead (W11), and outcomes without a transition (E502).
 
 use super::{Context, Field, Reported, graph::Outline};
-use crate::{Code, Finding, Span, quote::quote, suggest::is_slip_of};
+use crate::{Code, Finding, Span, quote::quote, suggest::is_misspelling_of};
 use flotilla_engine::{
     definition::{BlockIndex, Target, Transition},
     ids::OutcomeName,
@@ -119,16 +119,20 @@ pub(super) fn target<'doc>(
         quote(text)
     );
     let finding = Finding::new(Code::E201, field.span(), message);
-    let how = match outline.block {
-        BlockIndex::ROOT => "use",
-        _ => "in a block, lead to a custom terminal instead of",
+    let ends_only_block =
+        outline.block != BlockIndex::ROOT && context.names.handler_around(outline.block).is_none();
+    let use_instead = |terminal: &str| match ends_only_block {
+        true => format!("use a custom terminal, since `{terminal}` ends only the block"),
+        false => format!("use `{terminal}`"),
     };
     Err(context.error(match text {
         "onError" => finding.hint(format!(
-            "`onError` is executed before a run ends failed: {how} `flo.Failed`"
+            "`onError` is executed before a run ends failed: {}",
+            use_instead("flo.Failed")
         )),
         "onCancel" => finding.hint(format!(
-            "`onCancel` is executed before a run ends cancelled: {how} `flo.Cancelled`"
+            "`onCancel` is executed before a run ends cancelled: {}",
+            use_instead("flo.Cancelled")
         )),
         _ => finding.suggest(nearest),
     }))
@@ -192,7 +196,7 @@ fn within_block<'doc>(
 
 /// What gives a step its outcome once its work is done.
 #[derive(Clone, Copy)]
-pub(super) enum Chooser {
+pub(super) enum OutcomeSource {
     /// Its target: `success`, or another outcome.
     Target,
     /// Its block: `success`, or an outcome that the definition names.
@@ -201,22 +205,24 @@ pub(super) enum Chooser {
     Nothing,
 }
 
-impl Chooser {
+impl OutcomeSource {
     /// Whether it may choose this outcome, which is not `success`, once the work is done.
     fn may_choose(self, name: &str, is_polling: bool) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Block => !NEVER_DONE.contains(&name),
+            Self::Block => !WORK_UNFINISHED.contains(&name),
             Self::Target => {
                 let is_poll = is_polling && name == "pending";
-                !(NEVER_DONE.contains(&name) || NOT_DONE_BY_TARGET.contains(&name) || is_poll)
+                !(WORK_UNFINISHED.contains(&name)
+                    || WORK_UNFINISHED_BY_TARGET.contains(&name)
+                    || is_poll)
             }
         }
     }
 }
 
 /// The outcomes of a step that has not done its work.
-const NEVER_DONE: [&str; 6] = [
+const WORK_UNFINISHED: [&str; 6] = [
     "cancelled",
     "execution_failure",
     "failure",
@@ -224,30 +230,30 @@ const NEVER_DONE: [&str; 6] = [
     "target_not_found",
     "timeout",
 ];
-/// More of them, where the step has a target. A block may end with them.
-const NOT_DONE_BY_TARGET: [&str; 3] = ["exhausted", "retry_run", "skipped"];
+/// With a target, these too mean unfinished work. A block may end with them.
+const WORK_UNFINISHED_BY_TARGET: [&str; 3] = ["exhausted", "retry_run", "skipped"];
 
 /// What can end a step with a target or blocks.
 #[derive(Clone, Copy)]
-pub(super) struct RunStepEnding {
-    pub(super) chooser: Chooser,
+pub(super) struct WorkStepEnding {
+    pub(super) outcome_source: OutcomeSource,
     /// Whether it polls.
     pub(super) is_polling: bool,
     /// Whether a timeout limits it.
     pub(super) has_timeout: bool,
 }
 
-/// E502 for a step that runs a target.
-pub(super) fn lint_run_step<'doc>(
+/// E502 for a step that runs a target or blocks.
+pub(super) fn lint_work_step<'doc>(
     transitions: &Transitions<'doc>,
     outline: &Outline<'doc>,
-    ending: RunStepEnding,
+    ending: WorkStepEnding,
     context: &mut Context<'doc>,
 ) {
-    let RunStepEnding {
+    let WorkStepEnding {
         is_polling,
         has_timeout,
-        chooser: _,
+        outcome_source: _,
     } = ending;
     let Some(outcomes) = &transitions.outcomes else {
         return;
@@ -277,11 +283,11 @@ pub(super) fn lint_run_step<'doc>(
 }
 
 /// Whether a transition follows once the work is done: for `success`, or for another outcome that may be chosen.
-fn leads_on(outcomes: &[(&str, Span)], ending: RunStepEnding) -> bool {
+fn leads_on(outcomes: &[(&str, Span)], ending: WorkStepEnding) -> bool {
     let success = "success";
     outcomes.iter().any(|(name, _)| {
-        let is_chosen = ending.chooser.may_choose(name, ending.is_polling);
-        *name == success || (is_chosen && !is_slip_of(name, success))
+        let is_chosen = ending.outcome_source.may_choose(name, ending.is_polling);
+        *name == success || (is_chosen && !is_misspelling_of(name, success))
     })
 }
 

@@ -63,7 +63,21 @@ fn scan_failure(error: &ScanError, end: Span) -> Finding {
     if error.info().contains("recursion limit") {
         return too_deep(span);
     }
-    Finding::new(Code::E100, span, format!("not YAML: {}", error.info()))
+    let finding = Finding::new(Code::E100, span, format!("not YAML: {}", error.info()));
+    match hint(error.info()) {
+        Some(hint) => finding.hint(hint),
+        None => finding,
+    }
+}
+
+/// What to do about an error of the parser: a text that should be quoted.
+fn hint(info: &str) -> Option<&'static str> {
+    if info.contains("unexpected character: `@'") {
+        return Some("quote a text that begins with `@`, such as \"@actions/NAME\"");
+    }
+    let is_in_flow = info.contains("did not find expected ',' or '}'")
+        || info.contains("did not find expected ',' or ']'");
+    is_in_flow.then_some("inside `{…}` and `[…]`, quote a text that contains one of `,:?[]{}`")
 }
 
 fn too_deep(span: Span) -> Finding {

@@ -566,6 +566,7 @@ steps:
     );
 }
 
+/// The synonyms of W2.
 #[test]
 fn a_switch_has_synonyms() {
     let text = r#"

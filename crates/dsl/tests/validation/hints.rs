@@ -284,6 +284,132 @@ fn a_handler_as_a_target_and_a_step_named_like_a_branch() {
 }
 
 #[test]
+fn a_misspelt_root_is_compared_with_those_that_are_available_there() {
+    check_body(
+        r#"
+            steps:
+              - name: each
+                forEach:
+                  items: $.input.list
+                  do:
+                    run: "@actions/a"
+                    inputMapping: {d: $.itm}
+                    set: {z: $.resul.y}
+                    fallback: {run: "@actions/b", inputMapping: {e: $.eror}}
+        "#,
+        expect![[r#"
+            error[E508]: invalid path "$.itm": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta`, `$.flo`, `$.item` or `$.index`
+              --> w.yaml:10:27
+               |
+            10 |         inputMapping: {d: $.itm}
+               |                           ^^^^^
+               = hint: did you mean "item"?
+
+            error[E508]: invalid path "$.resul.y": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta`, `$.flo`, `$.result`, `$.item` or `$.index`
+              --> w.yaml:11:18
+               |
+            11 |         set: {z: $.resul.y}
+               |                  ^^^^^^^^^
+               = hint: did you mean "result"?
+
+            error[E508]: invalid path "$.eror": expected it to begin with `$.input`, `$.state`, `$.steps`, `$.meta`, `$.flo`, `$.error`, `$.item` or `$.index`
+              --> w.yaml:12:57
+               |
+            12 |         fallback: {run: "@actions/b", inputMapping: {e: $.eror}}
+               |                                                         ^^^^^^
+               = hint: did you mean "error"?
+        "#]],
+    );
+}
+
+#[test]
+fn texts_that_look_like_paths_are_found_wherever_their_root_is_available() {
+    check_body(
+        r#"
+            steps:
+              - name: each
+                forEach:
+                  items: $.input.list
+                  do:
+                    run: "@actions/a"
+                    inputMapping: {a: "{{item}}", c: "no $.item"}
+                    set: {x: "$result.a"}
+                    compensate: {run: "@actions/undo", inputMapping: {o: "refund $.output.id"}}
+            onError:
+              - {name: tell, run: "@actions/c", inputMapping: {g: "${error}", h: "$home"}}
+        "#,
+        expect![[r#"
+            warning[E525]: "{{item}}" is a literal
+              --> w.yaml:10:27
+               |
+            10 |         inputMapping: {a: "{{item}}", c: "no $.item"}
+               |                           ^^^^^^^^^^
+               = hint: a path begins with `$.`: $.item
+
+            warning[E525]: "no $.item" is a literal
+              --> w.yaml:10:42
+               |
+            10 |         inputMapping: {a: "{{item}}", c: "no $.item"}
+               |                                          ^^^^^^^^^^^
+               = hint: a path is the whole string: join texts with `{cel: …}`, in which $.item is written without `$.`
+
+            warning[E525]: "$result.a" is a literal
+              --> w.yaml:11:18
+               |
+            11 |         set: {x: "$result.a"}
+               |                  ^^^^^^^^^^^
+               = hint: a path begins with `$.`: $.result.a
+
+            warning[E525]: "refund $.output.id" is a literal
+              --> w.yaml:12:62
+               |
+            12 |         compensate: {run: "@actions/undo", inputMapping: {o: "refund $.output.id"}}
+               |                                                              ^^^^^^^^^^^^^^^^^^^^
+               = hint: a path is the whole string: join texts with `{cel: …}`, in which $.output.id is written without `$.`
+
+            warning[E525]: "${error}" is a literal
+              --> w.yaml:14:55
+               |
+            14 |   - {name: tell, run: "@actions/c", inputMapping: {g: "${error}", h: "$home"}}
+               |                                                       ^^^^^^^^^^
+               = hint: a path begins with `$.`: $.error
+        "#]],
+    );
+}
+
+#[test]
+fn a_handler_as_a_target_in_a_block() {
+    check_body(
+        r#"
+            start:
+              block:
+                start: {run: "@actions/a", transitions: {success: flo.Completed, failure: onError}}
+              transitions: {success: flo.Completed, failure: flo.Failed}
+            onError:
+              start:
+                block:
+                  start: {run: "@actions/c", transitions: {success: flo.Completed, failure: onCancel}}
+                transitions: {success: flo.Completed, failure: flo.Failed}
+        "#,
+        expect![[r#"
+            error[E201]: expected start.block.start.transitions.failure to lead to a step or terminal, but there is no "onError"
+             --> w.yaml:6:79
+              |
+            6 |     start: {run: "@actions/a", transitions: {success: flo.Completed, failure: onError}}
+              |                                                                               ^^^^^^^
+              = hint: `onError` is executed before a run ends failed: use a custom terminal, since `flo.Failed` ends only the block
+
+            error[E201]: expected onError.start.block.start.transitions.failure to lead to a step or terminal, but there is no "onCancel"
+              --> w.yaml:11:81
+               |
+            11 |       start: {run: "@actions/c", transitions: {success: flo.Completed, failure: onCancel}}
+               |                                                                                 ^^^^^^^^
+               = hint: `onCancel` is executed before a run ends cancelled: use `flo.Cancelled`
+        "#]],
+    );
+}
+
+#[test]
 fn a_run_step_that_is_not_led_on() {
     check_body(
         r#"

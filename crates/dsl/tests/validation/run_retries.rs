@@ -17,6 +17,7 @@ fn a_workflow_says_how_its_runs_are_retried() {
         on_failure: false,
     };
     assert_eq!(retry("retryRun: {}\n"), Some(expected));
+    assert_eq!(retry("retryRun: {initial_delay: 0}\n"), Some(expected));
     let expected = RunRetry {
         max_attempts: 3,
         initial_delay_ms: 2_000,

@@ -484,3 +484,29 @@ fn e100_a_repeated_key_in_json() {
         "#]],
     );
 }
+
+#[test]
+fn texts_that_yaml_cannot_read_without_quotes_get_a_hint() {
+    check_body(
+        "start: {run: @actions/a}\n",
+        expect![[r#"
+        error[E100]: not YAML: unexpected character: `@'
+         --> w.yaml:4:14
+          |
+        4 | start: {run: @actions/a}
+          |              ^
+          = hint: quote a text that begins with `@`, such as "@actions/NAME"
+    "#]],
+    );
+    check_body(
+        "start: {set: {a: $.input.items[0]}}\n",
+        expect![[r#"
+        error[E100]: not YAML: while parsing a flow mapping, did not find expected ',' or '}'
+         --> w.yaml:4:31
+          |
+        4 | start: {set: {a: $.input.items[0]}}
+          |                               ^
+          = hint: inside `{…}` and `[…]`, quote a text that contains one of `,:?[]{}`
+    "#]],
+    );
+}

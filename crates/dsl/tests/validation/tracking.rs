@@ -24,13 +24,12 @@ fn only_an_action_can_be_tracked() {
     check_step(
         "  tracking: {mode: async, timeout: 0}\n",
         expect![[r#"
-        error[E514]: expected start.tracking.timeout to be a duration, but it is the number 0
-         --> w.yaml:7:36
-          |
-        7 |   tracking: {mode: async, timeout: 0}
-          |                                    ^
-          = hint: use ISO 8601 without months and years (PT15M, P1DT12H), or a short form (15m, 1h30m, 200ms)
-    "#]],
+            error[E514]: expected start.tracking.timeout to be at least 1 ms
+             --> w.yaml:7:36
+              |
+            7 |   tracking: {mode: async, timeout: 0}
+              |                                    ^
+        "#]],
     );
     check_step(
         "  tracking: {timeout: 1s}\n",

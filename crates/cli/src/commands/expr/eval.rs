@@ -90,7 +90,7 @@ fn invalid(text: &str, error: &ExpressionError) -> Failure {
     match &error.hint {
         Some(hint) => failure.with_hint(hint.clone()),
         None if *code == flotilla_dsl::Code::E513 => failure.with_hint(format!(
-            "the expression is {text}; each key of `--data` is a name: --data '{{\"input\": {{\"amount\": 5}}}}'"
+            "the expression is {text}; the keys of `--data` are the names in the expression, for example --data '{{\"input\": {{\"amount\": 5}}}}'"
         )),
         None => failure.with_hint(format!("the expression is {text}")),
     }
@@ -107,7 +107,7 @@ mod tests {
         let error = data.evaluate("input + stat").expect_err("an unknown name");
         expect![[r#"
             error: invalid expression at column 9: there is no name "stat" (E513)
-            hint: the expression is input + stat; each key of `--data` is a name: --data '{"input": {"amount": 5}}'
+            hint: the expression is input + stat; the keys of `--data` are the names in the expression, for example --data '{"input": {"amount": 5}}'
         "#]]
         .assert_eq(&invalid("input + stat", &error).render(crate::output::Format::Text));
     }

@@ -2,7 +2,7 @@
 
 use super::super::{
     Context, Field, Fields, Reported, for_each::ForEachDraft, parallel::ParallelDraft,
-    transitions::Chooser,
+    transitions::OutcomeSource,
 };
 use flotilla_engine::definition::Branch;
 
@@ -22,7 +22,7 @@ pub(super) enum KindField<'doc> {
 }
 
 impl<'doc> KindField<'doc> {
-    /// Those of a step, beside those that open blocks.
+    /// The kind keys of a step, with those in `opening`.
     pub(super) fn all(
         opening: [Option<Self>; 3],
         fields: &mut Fields<'doc>,
@@ -113,12 +113,12 @@ impl<'doc> KindField<'doc> {
     }
 
     /// What gives a step that succeeds its outcome.
-    pub(super) fn chooser(&self) -> Chooser {
+    pub(super) fn outcome_source(&self) -> OutcomeSource {
         match self {
-            Self::Run(_) => Chooser::Target,
-            Self::Block(_) => Chooser::Block,
-            Self::Parallel(Ok(parallel)) if parallel.has_join() => Chooser::Block,
-            _ => Chooser::Nothing,
+            Self::Run(_) => OutcomeSource::Target,
+            Self::Block(_) => OutcomeSource::Block,
+            Self::Parallel(Ok(parallel)) if parallel.has_join() => OutcomeSource::Block,
+            _ => OutcomeSource::Nothing,
         }
     }
 
