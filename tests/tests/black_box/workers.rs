@@ -1,4 +1,4 @@
-//! Workers and their tasks from the command line.
+//! Workers and their tasks from the command line (A10), through any node (A22).
 
 use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};

@@ -23,6 +23,20 @@ fn every_rule_that_is_cited_has_its_entry() {
 }
 
 #[test]
+fn every_rule_is_cited_by_a_test() {
+    let mut untested = rules(&document(RULES));
+    for source in sources(&[".rs", ".txt"]) {
+        if is_test(&source.path) {
+            let words = source.text.split(|c: char| !c.is_alphanumeric());
+            words.for_each(|word| {
+                untested.remove(word);
+            });
+        }
+    }
+    assert_eq!(untested, BTreeSet::new(), "no test cites these rules");
+}
+
+#[test]
 fn every_design_rule_that_is_cited_exists() {
     let rules = design_rules(&document(DESIGN));
     assert!(rules.contains("7"), "{DESIGN} has headings of rules");
@@ -45,6 +59,14 @@ fn document(path: &str) -> Source {
     documents
         .find(|source| source.path == path)
         .expect("the document is in the repository")
+}
+
+/// Whether a file has tests or is a script of tests.
+fn is_test(path: &str) -> bool {
+    let folders = ["sim/", "jepsen/", "tests/"];
+    folders.iter().any(|folder| path.starts_with(folder))
+        || path.contains("/tests/")
+        || path.contains("/testdata/")
 }
 
 /// The numbers of rules in headings such as `### W12 Retry`.

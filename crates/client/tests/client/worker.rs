@@ -1,4 +1,4 @@
-//! The worker SDK.
+//! The worker SDK (A4a).
 
 mod cancellation;
 mod setup;
