@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_record_is_taken_out() {
+    fn taking_an_absent_record_keeps_it_cached() {
         let mut cache = Cache::bounded(CACHE_RECORDS_MAX, 1_000);
         cache.keep::<Workflows>(&key("a"), Some(&record()), 100);
         cache.keep::<Workflows>(&key("b"), None, 0);

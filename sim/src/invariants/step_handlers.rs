@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The workflow whose steps have handlers.
 const WORKFLOW: &str = "trip";
-/// These steps.
+/// The steps with `onCancel`.
 const STEPS: [&str; 3] = ["flight", "near", "far"];
 
 pub(super) fn check(store: &MemoryStore) -> Vec<String> {
@@ -25,7 +25,7 @@ pub(super) fn check(store: &MemoryStore) -> Vec<String> {
     broken
 }
 
-/// What has become of the handler of a cancelled step.
+/// The state of the call of a cancelled step's handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Due,
@@ -33,7 +33,7 @@ enum Call {
     Ended,
 }
 
-/// The handlers of the cancelled steps of a run. Each step is in a scope that no other visit to it has.
+/// The handlers of the cancelled steps of a run. A scope visits each step once.
 #[derive(Default)]
 struct Calls(BTreeMap<(ScopeNumber, String), Call>);
 

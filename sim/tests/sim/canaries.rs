@@ -35,7 +35,7 @@ fn a_lost_compensation_is_found() {
 }
 
 #[test]
-fn a_handler_of_a_step_that_is_not_called_is_found() {
+fn an_uncalled_step_handler_is_found() {
     expect_found("lost-handler", "to call the handler of");
 }
 

@@ -182,8 +182,8 @@ impl StoppedRun<'_> {
         Ok(Rejection::from(ResumeRejection::Drift(Box::new(drift))).into())
     }
 
-    /// The steps that have ended and not failed, except those that would be executed again, the first
-    /// [`Drift::LISTED_MAX`]; those of handlers are not listed.
+    /// The first [`Drift::LISTED_MAX`] steps that ended without failing and would not be executed again. Steps of
+    /// handlers are not listed.
     fn completed_steps(
         &self,
         turn: &Turn<'_, '_>,

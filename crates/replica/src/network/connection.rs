@@ -147,15 +147,15 @@ struct Session<'s> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.pipeline.resume();
+        self.pipeline.note_handled();
     }
 }
 
 impl Session<'_> {
     /// The next response; an error is the last. Waits as long as no response is due.
     async fn next(mut self) -> Option<(Appended, Option<Self>)> {
-        // openraft wants the next response: it has handled the last one.
-        self.pipeline.resume();
+        // openraft asks for the next response only when it has handled the last one.
+        self.pipeline.note_handled();
         loop {
             let was_waiting = self.pipeline.is_response_due();
             match tokio::time::timeout(STALL, self.responses.next()).await {
@@ -168,7 +168,7 @@ impl Session<'_> {
                         convert::disk_pressure_in(response.disk_pressure),
                     );
                     return Some(match convert::appended_in(response) {
-                        Ok(Ok(matching)) if !self.pipeline.answer(&matching) => continue,
+                        Ok(Ok(matching)) if !self.pipeline.note_response(&matching) => continue,
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),
                     });

@@ -1,13 +1,13 @@
 //! The appends that are on their way to a follower.
 //!
-//! openraft dates its last contact with a follower by the sending time of the youngest request whose last entry a response
+//! openraft dates its last contact with a follower by the sending time of the latest request whose last entry a response
 //! covers. A request without entries carries only a commit position and ends with the same entry as the request before it.
-//! So the response to that one would count for both, although the follower may not have received the younger request. A
-//! leader that was replaced, and sees delayed responses, could thus confirm a linearizable read by a response from before
+//! So the response to that one would count for both, although the follower may not have received the later request. A
+//! leader that was replaced, and sees delayed responses, could thus confirm a linearizable read with a response from before
 //! the read.
 //!
-//! A response is therefore passed on only if no younger request ends with the entry that it covers. Otherwise it is dropped:
-//! the response to that younger request says the same. A commit can wait for that response, which is one round trip at most;
+//! A response is therefore passed on only if no later request ends with the entry that it covers. Otherwise it is dropped:
+//! the response to that later request says the same. A commit can wait for that response, which is one round trip at most;
 //! if the stream ends before, openraft sends the entries again. A request made between the arrival of a response and its
 //! handling would be dated by it, too, so openraft makes no request during this time.
 
@@ -30,9 +30,9 @@ pub(super) struct Pipeline(Arc<Mutex<State>>);
 struct State {
     /// The last entries that the follower has before and after each request.
     unanswered: VecDeque<(Position, Position)>,
-    /// Whether openraft handles a response.
+    /// Whether openraft is handling a response.
     is_handling: bool,
-    /// Wakes the requests, if they wait for that.
+    /// Wakes the request stream afterwards.
     waker: Option<Waker>,
 }
 
@@ -54,8 +54,8 @@ impl Pipeline {
     }
 
     /// Notes the response to the oldest request: the follower has the entries up to `matching`. Returns whether openraft may
-    /// see it. If so, no request is made until [`Self::resume`].
-    pub(super) fn answer(&self, matching: &Position) -> bool {
+    /// see it. If so, no request is made until [`Self::note_handled`].
+    pub(super) fn note_response(&self, matching: &Position) -> bool {
         let mut state = self.state();
         state.unanswered.pop_front();
         let next = state.unanswered.front();
@@ -64,8 +64,8 @@ impl Pipeline {
         state.is_handling
     }
 
-    /// openraft has handled the last response.
-    pub(super) fn resume(&self) {
+    /// Notes that openraft has handled the last response.
+    pub(super) fn note_handled(&self) {
         let mut state = self.state();
         state.is_handling = false;
         let waker = state.waker.take();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_passed_on_unless_a_younger_request_ends_with_the_same_entry() {
+    fn a_response_is_passed_on_unless_a_later_request_ends_with_the_same_entry() {
         let Stream { pipeline, .. } = stream([
             append(2, 4),
             append(4, 5),
@@ -170,7 +170,7 @@ mod tests {
             commit(5),
             append(5, 7),
         ]);
-        let passed = [4, 5, 5, 5, 7].map(|index| pipeline.answer(&position(index)));
+        let passed = [4, 5, 5, 5, 7].map(|index| pipeline.note_response(&position(index)));
         assert_eq!(passed, [true, false, false, true, true]);
         assert!(!pipeline.is_response_due());
     }
@@ -183,11 +183,11 @@ mod tests {
             mut requests,
         } = stream([append(4, 5)]);
         sender.try_send(commit(5)).expect("it has room");
-        assert!(pipeline.answer(&position(5)));
+        assert!(pipeline.note_response(&position(5)));
         let mut next = requests.next();
         assert!((&mut next).now_or_never().is_none());
         assert!(!pipeline.is_response_due());
-        pipeline.resume();
+        pipeline.note_handled();
         assert!(next.now_or_never().is_some());
         assert!(pipeline.is_response_due());
     }

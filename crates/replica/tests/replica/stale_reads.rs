@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a step may take.
-const STEP: Duration = Duration::from_secs(3);
+const STAGE_TIMEOUT: Duration = Duration::from_secs(3);
 const ATTEMPTS_MAX: usize = 8;
 
 /// The addresses of two peers: the one that calls, and the one that serves.
@@ -57,9 +57,11 @@ impl Network {
         drop(reached.expect("the network is there"));
     }
 
-    /// The same; `None` if that takes too long.
+    /// Like [`Self::until`], but `None` if that takes too long.
     async fn reaches(&self, holds: impl Fn(&State) -> bool) -> Option<()> {
-        tokio::time::timeout(STEP, self.until(holds)).await.ok()
+        tokio::time::timeout(STAGE_TIMEOUT, self.until(holds))
+            .await
+            .ok()
     }
 
     fn is_cut(&self, link: &Link) -> bool {
@@ -72,7 +74,7 @@ fn is_cut(state: &State, link: &Link) -> bool {
     isolated.is_some_and(|isolated| [&link.0, &link.1].contains(&isolated))
 }
 
-/// gRPC, as far as the network lets it through.
+/// A gRPC transport whose links can be cut.
 struct CutTransport {
     network: Network,
     own_address: String,
@@ -263,7 +265,7 @@ async fn leader_among(nodes: &[Replica]) -> Replica {
     first.expect("one is elected in time").0
 }
 
-/// Reads from a leader that was replaced. `None` if that does not come about: on a busy machine, another node is elected too
+/// Reads from a leader that was replaced. `None` if that does not happen: on a busy machine, another node is elected too
 /// early, or so late that the leader has abandoned its streams of appends.
 async fn read_from_replaced_leader() -> Option<()> {
     let network = Network::default();

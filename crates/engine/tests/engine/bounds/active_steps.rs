@@ -1,4 +1,4 @@
-//! The end of a run with as many active steps as there may be.
+//! The end of a run with as many active steps as are allowed.
 
 use super::endings::with_worker;
 use super::world::World;
@@ -18,7 +18,7 @@ const HELD_COUNT: u32 = 100;
 /// How many branches have a loop. All loops but the last one have 100 iterations.
 const LOOPS_COUNT: usize = 10;
 
-/// A run that has as many active steps as there may be: tasks, child runs, times and signals.
+/// A run that has as many active steps as are allowed: tasks, child runs, times and signals.
 fn widest() -> World {
     let mut world = with_worker("define kid 1\n start: wait never -> success=flo.Completed");
     let mut text = "define wide 1\n terminal Stopped failed\n \

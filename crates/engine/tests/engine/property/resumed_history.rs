@@ -1,4 +1,4 @@
-//! Checks in the log of some runs that nothing is executed again that has succeeded, however often they are resumed (W89).
+//! Checks in the log of some runs that nothing that has succeeded is executed again, however often they are resumed (W89).
 //!
 //! Dropped work may be executed again (W82a): that of a block that is retried, and that below a step for which something was
 //! undone. So may the blocks of a step that neither succeeds nor fails, but ends with `rejected` or a custom outcome. In a
@@ -16,8 +16,8 @@ use flotilla_engine::rows::{
 use flotilla_engine::{Body, Budgets, Entry};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Plays the log of a player again, and panics if anything is executed again that has succeeded.
-pub(super) fn expect_nothing_again(player: &Player, budgets: Budgets) {
+/// Plays the log of a player again, and panics if anything that has succeeded is executed again.
+pub(super) fn expect_no_repeats(player: &Player, budgets: Budgets) {
     let mut again = Player::with(budgets);
     let mut runs: BTreeMap<RunNumber, Progress> = BTreeMap::new();
     for entry in &player.log {

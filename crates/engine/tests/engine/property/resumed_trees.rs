@@ -4,7 +4,7 @@ use super::block_trees::{
     Expected, ListEnd, answer, begin, begin_with, counts, go_on, play, try_to_play,
 };
 use super::player::{Player, create};
-use super::resumed_history::expect_nothing_again;
+use super::resumed_history::expect_no_repeats;
 use super::trees::{JOINS, List, Step, Text, lists};
 use super::{budgets, config, tree_tasks};
 use crate::invariants::{read, rows};
@@ -125,7 +125,7 @@ fn text_of(list: &List, version: usize, skipped_count: usize) -> String {
     text.replacen(" list\n", &format!(" list timeout={TIMEOUT_MS}\n"), 1)
 }
 
-/// Makes another revision of a tree with the same steps the latest one.
+/// Creates another revision of a tree, with the same steps.
 pub(super) fn revise(player: &mut Player, list: &List, number: usize) {
     let text = Text::of_version(list, number + 2, 0);
     play(player, create(&text, "revised"));
@@ -224,7 +224,7 @@ impl<'a> CutRun<'a> {
         status(self.player, self.run)
     }
 
-    /// Plays a run to its end, cut as it is said.
+    /// Plays a run to its end with these cuts.
     fn play(mut self, cuts: &[Cut]) -> RunNumber {
         let mut cuts = cuts.iter();
         loop {
@@ -358,7 +358,7 @@ proptest! {
     ) {
         let mut player = Player::with(budgets);
         let run = CutRun::begin(&mut player, &list).play(&cuts);
-        expect_nothing_again(&player, budgets);
+        expect_no_repeats(&player, budgets);
         prop_assert_eq!(open_runs(&player), Vec::new());
         let is_forced = |cut: &Cut| matches!(cut, Cut::Ended { by: CutBy::ForcedCancel, .. });
         // A forced cancel ends the run without an event for each step and scope.

@@ -2,8 +2,8 @@
 //! succeeded and was not undone (W89).
 
 use super::player::Player;
-use super::resumed_history::expect_nothing_again;
-use super::trees::{ConfiguredTree, OWN_BLOCK};
+use super::resumed_history::expect_no_repeats;
+use super::trees::{ConfiguredTree, ROOT_BLOCK};
 use super::undone_history::{definition_of, is_good};
 use super::undone_trees::{Input, Trial, inputs, trees_in};
 use super::{budgets, config};
@@ -19,9 +19,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
-/// Own blocks of workflows. A run that has executed its compensations cannot be resumed: in most of them, a failure leads to
+/// Root blocks of workflows. A run that has executed its compensations cannot be resumed: in most of them, a failure leads to
 /// a terminal that keeps the work.
-const OWN_BLOCKS: [&str; 3] = [OWN_BLOCK, KEEPS_WORK, KEEPS_WORK];
+const ROOT_BLOCKS: [&str; 3] = [ROOT_BLOCK, KEEPS_WORK, KEEPS_WORK];
 const KEEPS_WORK: &str = "define tree 1 on-error=onError on-cancel=onCancel
  terminal Kept failed compensates=false
  start: block -> success=flo.Completed failure=Kept timeout=Kept cancelled=Kept odd=Kept
@@ -30,30 +30,30 @@ const KEEPS_WORK: &str = "define tree 1 on-error=onError on-cancel=onCancel
 ";
 
 /// What happens to the runs before each of their ends. Most ends are forced cancels, which undo nothing; the last one is not.
-fn lives() -> impl Strategy<Value = Vec<Vec<Input>>> {
-    let life = (
+fn periods() -> impl Strategy<Value = Vec<Vec<Input>>> {
+    let period = (
         inputs(),
         0..20_usize,
         prop::option::weighted(0.7, any::<Index>()),
     );
-    let life = life.prop_map(|(mut inputs, count, cancelled)| {
+    let period = period.prop_map(|(mut inputs, count, cancelled)| {
         inputs.truncate(count);
         let is_forced = true;
         inputs.extend(cancelled.map(|pick| Input::Cancel { pick, is_forced }));
         inputs
     });
-    let lives = (prop::collection::vec(life, 1..5), inputs());
-    lives.prop_map(|(mut lives, last)| {
-        lives.push(last);
-        lives
+    let periods = (prop::collection::vec(period, 1..5), inputs());
+    periods.prop_map(|(mut periods, last)| {
+        periods.push(last);
+        periods
     })
 }
 
 /// Plays a run of a tree to its end, resumes it, and so on. Returns the trial and how often the run was resumed.
-fn play_lives(tree: &ConfiguredTree, lives: &[Vec<Input>], budgets: Budgets) -> (Trial, usize) {
+fn play_periods(tree: &ConfiguredTree, periods: &[Vec<Input>], budgets: Budgets) -> (Trial, usize) {
     let mut trial = Trial::begin(tree, budgets);
     let mut resumes_count = 0;
-    for (number, inputs) in lives.iter().enumerate() {
+    for (number, inputs) in periods.iter().enumerate() {
         if number > 0 {
             if !is_followed(&trial.player) || !resume(&mut trial) {
                 break;
@@ -63,7 +63,7 @@ fn play_lives(tree: &ConfiguredTree, lives: &[Vec<Input>], budgets: Budgets) -> 
         trial.play(inputs);
     }
     trial.check_nothing_is_open();
-    expect_nothing_again(&trial.player, budgets);
+    expect_no_repeats(&trial.player, budgets);
     (trial, resumes_count)
 }
 
@@ -125,23 +125,23 @@ proptest! {
 
     #[test]
     fn a_resumed_run_executes_nothing_again_that_was_not_undone(
-        tree in trees_in(&OWN_BLOCKS), lives in lives(), budgets in budgets(),
+        tree in trees_in(&ROOT_BLOCKS), periods in periods(), budgets in budgets(),
     ) {
-        play_lives(&tree, &lives, budgets);
+        play_periods(&tree, &periods, budgets);
     }
 }
 
-/// A property holds for nothing if its runs reach nothing.
+/// Proves that the random runs reach every kind of end.
 #[test]
 fn random_trees_are_resumed_after_every_kind_of_end() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut resumes_count = 0;
-    let strategy = (trees_in(&OWN_BLOCKS), lives());
+    let strategy = (trees_in(&ROOT_BLOCKS), periods());
     for _ in 0..100 {
         let tree = strategy.new_tree(&mut runner).expect("a tree");
-        let (tree, lives) = tree.current();
-        let (trial, count) = play_lives(&tree, &lives, Budgets::default());
+        let (tree, periods) = tree.current();
+        let (trial, count) = play_periods(&tree, &periods, Budgets::default());
         if count > 0 {
             reached.extend(trial.reached());
         }

@@ -96,8 +96,8 @@ pub(super) fn weighted_lists(
     prop::collection::vec(step, 1..4)
 }
 
-/// The own block of a workflow with handlers.
-pub(super) const OWN_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
+/// The root block of a workflow with handlers.
+pub(super) const ROOT_BLOCK: &str = "define tree 1 on-error=onError on-cancel=onCancel
  start: block -> success=flo.Completed failure=flo.Failed timeout=flo.TimedOut cancelled=flo.Cancelled
  onError: block
  onCancel: block
@@ -134,11 +134,11 @@ impl Settings {
     }
 }
 
-/// A workflow whose own block is a tree, with the settings of its steps.
+/// A workflow whose root block is a tree, with the settings of its steps.
 #[derive(Clone, Debug)]
 pub(super) struct ConfiguredTree {
     /// The lines of the root block, in which the steps `start`, `onError` and `onCancel` open the lists.
-    pub(super) own: &'static str,
+    pub(super) root_block: &'static str,
     pub(super) list: List,
     /// The blocks of its handlers.
     pub(super) on_error: List,
@@ -149,7 +149,7 @@ pub(super) struct ConfiguredTree {
 
 /// The text of a workflow, as the scripts write it.
 pub(super) struct Text<'t> {
-    own: String,
+    root_block: String,
     blocks: String,
     names_count: usize,
     /// How many steps that are skipped come before each step.
@@ -165,20 +165,20 @@ impl<'t> Text<'t> {
     /// The text of another version, in which steps that are skipped come before each step.
     pub(super) fn of_version(list: &List, version: usize, skipped_count: usize) -> String {
         let mut text = Self {
-            own: format!("define tree {version} list\n"),
+            root_block: format!("define tree {version} list\n"),
             blocks: String::new(),
             names_count: 0,
             skipped_count,
             settings: &[],
         };
-        text.own = text.block(list, text.own.clone());
-        text.own + &text.blocks
+        text.root_block = text.block(list, text.root_block.clone());
+        text.root_block + &text.blocks
     }
 
     /// The text of a workflow with handlers and settings.
     pub(super) fn of_configured_tree(tree: &'t ConfiguredTree) -> String {
         let mut text = Self {
-            own: tree.own.to_owned(),
+            root_block: tree.root_block.to_owned(),
             blocks: String::new(),
             names_count: 0,
             skipped_count: 0,
@@ -191,9 +191,9 @@ impl<'t> Text<'t> {
         ];
         for (opener, list) in blocks {
             let lines = text.block(list, format!(" branch {opener}-block of {opener} list\n"));
-            text.own.push_str(&lines);
+            text.root_block.push_str(&lines);
         }
-        text.own + &text.blocks
+        text.root_block + &text.blocks
     }
 
     /// Appends the lines of a list to `lines`, and the blocks of its steps to `self.blocks`.

@@ -3,7 +3,7 @@
 use super::block_trees::{counts, decide, entry, play, play_entry, signal, start};
 use super::player::{Player, command, create};
 use super::tree_tasks::{failure, take};
-use super::trees::{ConfiguredTree, JOINS, OWN_BLOCK, Settings, Step, Text, weighted_lists};
+use super::trees::{ConfiguredTree, JOINS, ROOT_BLOCK, Settings, Step, Text, weighted_lists};
 use super::undone_history::{Observations, Success};
 use super::{budgets, config, first_word};
 use crate::invariants::{read, rows};
@@ -94,12 +94,12 @@ const KID: &str = "define kid 1 on-cancel=tidy
 ";
 
 fn trees() -> impl Strategy<Value = ConfiguredTree> {
-    trees_in(&[OWN_BLOCK])
+    trees_in(&[ROOT_BLOCK])
 }
 
 /// Trees in one of these own blocks.
 pub(super) fn trees_in(
-    own_blocks: &'static [&'static str],
+    root_blocks: &'static [&'static str],
 ) -> impl Strategy<Value = ConfiguredTree> {
     let settings = (
         select(&TASKS),
@@ -116,10 +116,10 @@ pub(super) fn trees_in(
     let list = || weighted_lists(&JOINS, 20);
     let handler = || prop_oneof![2 => Just(vec![Step::Acts]), 1 => list()];
     let settings = prop::collection::vec(settings, 1..12);
-    let tree = (select(own_blocks), list(), handler(), handler(), settings);
+    let tree = (select(root_blocks), list(), handler(), handler(), settings);
     tree.prop_map(
-        |(own, list, on_error, on_cancel, settings)| ConfiguredTree {
-            own,
+        |(root_block, list, on_error, on_cancel, settings)| ConfiguredTree {
+            root_block,
             list,
             on_error,
             on_cancel,
