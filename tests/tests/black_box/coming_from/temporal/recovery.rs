@@ -27,7 +27,7 @@ fn code(run: &Value) -> &Value {
 }
 
 #[test]
-fn a_task_that_no_worker_takes_is_tried_again_until_no_attempt_is_left() {
+fn a_task_that_no_worker_takes_is_retried_until_no_attempt_is_left() {
     // scheduleToStartTimeout
     let (logged, mut worker) = without_database(&[("queue: PT1M", "queue: 50ms")]);
     let run = logged.run("onboard-workspace", "w-1", &workspace("acme"));
@@ -55,7 +55,7 @@ fn all_attempts_together_have_a_timeout() {
 }
 
 #[test]
-fn a_task_whose_worker_has_died_is_tried_again_after_the_heartbeat_timeout() {
+fn a_task_whose_worker_has_died_is_retried_after_the_heartbeat_timeout() {
     // heartbeatTimeout
     let (logged, mut worker) = without_database(&[("heartbeat: PT15S", "heartbeat: 1s")]);
     // The command outlives its worker, but not the test.
@@ -110,7 +110,7 @@ fn an_execution_is_retried_at_the_activity_of_its_sub_flow_that_failed() {
 }
 
 #[test]
-fn a_new_version_takes_over_the_trigger_and_open_runs_keep_theirs() {
+fn a_new_version_takes_over_the_trigger_and_open_runs_keep_their_version() {
     let logged = Logged::start();
     let held = r#"until test -e "$folder/go"; do sleep 0.05; done; echo ok"#;
     let actions = [("index-object", held), ("store-object", "echo ok")];

@@ -228,7 +228,7 @@ fn a_definition_with_the_same_steps_is_accepted_and_one_without_the_failed_step_
     }
 }
 
-/// The agents of the desk report what they have used. The knowledge base is down until there is the file `up`.
+/// The agents of the desk report what they have used. The knowledge base is down until the file `up` exists.
 fn desk() -> Vec<(&'static str, String)> {
     let agent = |(name, script): (&'static str, &str)| {
         let script = match name {
@@ -300,7 +300,7 @@ fn a_group_continues_with_its_failed_branch_and_a_resume_gives_a_new_context() {
 }
 
 #[test]
-fn a_batch_with_failed_items_continues_with_these() {
+fn a_batch_with_failed_items_continues_with_those_items() {
     let (logged, workers) = with_full_disk();
     logged.create("warlock/article-batch", &[]);
     // One item may fail.
