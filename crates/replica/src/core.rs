@@ -8,6 +8,7 @@ use crate::cluster::leadership::Leadership;
 use crate::fatal::FatalError;
 use crate::log::store::LogStore;
 use crate::network::calls::PeerError;
+use crate::network::installs::Installs;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
@@ -43,8 +44,8 @@ pub(crate) struct Core {
     pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
     /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
-    /// Held while a snapshot is received: one at a time.
-    pub(crate) installing: Mutex<()>,
+    /// The snapshot that is being received.
+    pub(crate) installs: Installs,
     /// Held during a membership change: one at a time.
     pub(crate) changing: Arc<Mutex<()>>,
     /// The disk, as last measured.

@@ -20,6 +20,7 @@ use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::membership::cluster_id;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
+use crate::network::installs::Installs;
 use crate::network::links::{Links, Local, LocalName};
 use crate::raft;
 use crate::read::{ReadBarrier, ReadRounds};
@@ -281,7 +282,7 @@ async fn assemble(
         readable: watch::Sender::new(false),
         fatal: watch::Sender::new(None),
         is_admitted: AtomicBool::new(false),
-        installing: Mutex::new(()),
+        installs: Installs::default(),
         changing: Arc::new(Mutex::new(())),
         disk: watch::Sender::default(),
         backups: Arc::new(Semaphore::new(BACKUPS_MAX)),

@@ -18,8 +18,8 @@ use tonic::{Code, Status, Streaming};
 /// The maximum size of a message between peers: two full entries and their frame.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A peer over gRPC; connects when first used and again after failures.
 pub(crate) struct GrpcPeer {

@@ -27,6 +27,10 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Concurrent forwarded requests of one peer.
 const FORWARDS_MAX: usize = 4_096;
+/// The maximum time for the next part of a snapshot.
+const PART_TIMEOUT: Duration = Duration::from_secs(30);
+/// The maximum time for the first request of a stream of forwarded requests.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum time for a forwarded request.
 const FORWARD_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
@@ -121,31 +125,30 @@ impl PeerCalls for Handler {
         })
     }
 
-    fn install_snapshot(
-        &self,
-        mut parts: Requests<SnapshotPart>,
-    ) -> PeerFuture<'_, SnapshotResponse> {
+    fn install_snapshot(&self, parts: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse> {
         Box::pin(async move {
             self.check_admitted()?;
             let begin = snapshots::receive_begin(&mut parts).await?;
             self.core.local.admit(begin.sender.clone())?;
-            // Overlapping installs are a likely trigger of openraft's issue 2116.
-            let Ok(_installing) = self.core.installing.try_lock() else {
-                return Err(PeerError::Failed(
-                    "another snapshot is being installed".to_owned(),
-                ));
-            };
+            let vote = convert::vote_in(begin.vote).map_err(PeerError::from)?;
+            let install = self.core.installs.begin(vote).await?;
             if !self.core.has_space_for_state() {
                 let text = "there is too little free space on its disk for a snapshot";
                 return Err(PeerError::Failed(text.to_owned()));
             }
             let core = Arc::clone(&self.core);
             // The estimate of the needed space was only a guess.
+            let silence_max = PART_TIMEOUT.min(self.core.tuning.install_snapshot_timeout);
+            let mut parts = snapshots::until_silent(parts, silence_max);
             let parts =
                 parts.take_while(move |_| ready(core.disk_pressure() > DiskPressure::Critical));
             let store = self.core.store.as_ref();
             let pool = &self.core.links.blocking_pool;
-            let received = snapshots::receive_rows(begin, parts.boxed(), store, pool).await?;
+            let receiving = snapshots::receive_rows(begin, parts.boxed(), store, pool);
+            let received = tokio::select! {
+                received = receiving => received?,
+                error = install.replaced() => return Err(error),
+            };
             let installed = self
                 .core
                 .raft

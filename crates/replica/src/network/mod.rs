@@ -10,6 +10,7 @@ pub(crate) mod connection;
 pub(crate) mod convert;
 pub(crate) mod forward;
 pub(crate) mod handler;
+pub(crate) mod installs;
 pub(crate) mod links;
 mod pipeline;
 pub mod protocol;

@@ -1,7 +1,7 @@
 //! A peer over gRPC, on the serving side.
 
 use crate::network::calls::{PeerCalls, PeerError, Responses};
-use crate::network::client::MESSAGE_BYTES_MAX;
+use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -21,7 +21,10 @@ pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: Canc
     let service = PeerServer::new(PeerService { peer })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    // A peer whose machine is gone closes no connection, and its streams hold what it has begun.
     let serving = Server::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .add_service(service)
         .serve_with_incoming(incoming);
     // Streams between peers end only with their processes, so there is nothing to wait for.

@@ -12,8 +12,9 @@ use crate::raft::type_config::TypeConfig;
 use crate::state::snapshot::{Packer, Part, PartError, Snapshot, SnapshotData, Unpacker};
 use crate::state::store::StateStore;
 use flotilla_engine::store::StoreError;
-use futures::StreamExt;
+use futures::stream::{self, StreamExt};
 use openraft::type_config::alias::SnapshotMetaOf;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -102,6 +103,23 @@ impl From<ReceiveError> for PeerError {
     }
 }
 
+/// The parts of a snapshot, until the next one takes longer than `silence_max`: its sender may be gone without a sign.
+pub(crate) fn until_silent(
+    parts: Requests<SnapshotPart>,
+    silence_max: Duration,
+) -> Requests<SnapshotPart> {
+    let parts = stream::unfold(parts, move |mut parts| async move {
+        match tokio::time::timeout(silence_max, parts.next()).await {
+            Ok(part) => Some((part?, parts)),
+            Err(_) => {
+                tracing::warn!("the sender of a snapshot has fallen silent");
+                None
+            }
+        }
+    });
+    Box::pin(parts)
+}
+
 /// Receives the begin of a snapshot.
 pub(crate) async fn receive_begin(
     parts: &mut Requests<SnapshotPart>,
@@ -171,5 +189,18 @@ fn part_out(part: Part) -> snapshot_part::Part {
             row_count,
             digest: convert::digest_out(digest),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_end_when_their_sender_falls_silent() {
+        let part = || SnapshotPart { part: None };
+        let sent = stream::iter([part(), part()]).chain(stream::pending());
+        let received = until_silent(sent.boxed(), Duration::from_secs(30));
+        assert_eq!(received.count().await, 2);
     }
 }
