@@ -303,6 +303,11 @@ impl Replica {
         (log_id.map_or(0, |log_id| log_id.index()), digest)
     }
 
+    /// If this node leads, transfers leadership to another voter, if one takes over soon.
+    pub async fn hand_over(&self) {
+        self.core().hand_over().await;
+    }
+
     /// Shuts the replica down: a leader transfers leadership first, so that no caller waits for an
     /// election. Later calls return that it has ended.
     pub async fn shutdown(&self) {

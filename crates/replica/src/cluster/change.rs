@@ -76,10 +76,10 @@ pub enum ChangeRefusal {
     /// The member is a learner, so it cannot lead.
     #[error("expected a voter, but node {} is a learner", .0.0)]
     NodeNotVoter(NodeId),
-    /// The learner did not catch up in time.
+    /// The member did not catch up in time.
     #[error("expected node {} to have caught up, but it is {lag} entries behind", node_id.0)]
-    LearnerLagging {
-        /// The learner that lags.
+    NodeLagging {
+        /// The member that lags.
         node_id: NodeId,
         /// How many entries it is behind.
         lag: u64,
@@ -135,7 +135,7 @@ impl ChangeRefusal {
                 "`flo cluster status` shows the members; `flo cluster add-learner` adds one"
             }
             Self::NodeNotVoter(_) => "make it a voter first: `flo cluster promote`",
-            Self::LearnerLagging { .. } => "retry; `flo cluster status` shows its progress",
+            Self::NodeLagging { .. } => "retry; `flo cluster status` shows its progress",
             Self::LastVoter(_) => "promote another node first",
             Self::QuorumAtRisk { .. } => {
                 "restore the other voters first: without most of them nothing can be written"

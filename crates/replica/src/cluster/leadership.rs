@@ -17,6 +17,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// A successor that does not take over within this time will not.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a successor that has caught up takes to take over, with some reserve.
+const TAKE_OVER_TIME: Duration = Duration::from_millis(250);
 /// A member that is not further behind than this has caught up: the rest takes no longer than any
 /// write.
 pub(crate) const LAG_MAX: u64 = 64;
@@ -114,6 +116,13 @@ impl Core {
                 None => return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
             },
         };
+        // Until the successor has the whole log, the cluster neither reads nor writes.
+        let caught_up = self.catch_up(NodeId(successor), deadline - TAKE_OVER_TIME);
+        match caught_up.await {
+            None => return Attempt::NotLeader,
+            Some(Err(refusal)) => return Attempt::Done(Err(refusal)),
+            Some(Ok(())) => {}
+        }
         // If consensus has ended, no voter takes over.
         drop(self.raft.trigger().transfer_leader(successor).await);
         let mut leadership = self.leadership.subscribe();

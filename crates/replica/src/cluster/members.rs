@@ -166,15 +166,10 @@ impl Core {
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
         // A voter that has yet to receive most of the log could not help to commit until then.
-        loop {
-            match self.lag_of(node_id) {
-                None => return Attempt::NotLeader,
-                Some(lag) if lag <= LAG_MAX => break,
-                Some(lag) if Instant::now() >= basis.deadline => {
-                    return Attempt::Done(Err(ChangeRefusal::LearnerLagging { node_id, lag }));
-                }
-                Some(_) => tokio::time::sleep(LAG_PAUSE).await,
-            }
+        match self.catch_up(node_id, basis.deadline).await {
+            None => return Attempt::NotLeader,
+            Some(Err(refusal)) => return Attempt::Done(Err(refusal)),
+            Some(Ok(())) => {}
         }
         let mut after = before.clone();
         after.insert(node_id.0);
@@ -285,6 +280,24 @@ impl Core {
         }
         let found = formation::probe(self, &member.peer_address).await;
         found.is_some_and(|found| found.incarnation == member.incarnation)
+    }
+
+    /// Waits until a member has caught up; `None` if this node does not lead.
+    pub(crate) async fn catch_up(
+        &self,
+        node_id: NodeId,
+        deadline: Instant,
+    ) -> Option<Result<(), ChangeRefusal>> {
+        loop {
+            let lag = self.lag_of(node_id)?;
+            if lag <= LAG_MAX {
+                return Some(Ok(()));
+            }
+            if Instant::now() >= deadline {
+                return Some(Err(ChangeRefusal::NodeLagging { node_id, lag }));
+            }
+            tokio::time::sleep(LAG_PAUSE).await;
+        }
     }
 
     /// How many entries a member is behind this leader; `None` if this node does not lead.

@@ -313,6 +313,27 @@ async fn a_learner_that_does_not_respond_gets_no_vote_and_the_cluster_continues(
 }
 
 #[tokio::test]
+async fn a_voter_that_is_behind_leads_once_it_has_caught_up() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    let behind = cluster.follower().await;
+    cluster.kill(behind);
+    for number in 0..100 {
+        let name = format!("action-{number}");
+        submit(cluster.node(leader), register(&name))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    cluster.start(behind).await;
+    assert_eq!(cluster.transfer(leader, behind).await, Ok(true));
+    submit(cluster.node(behind), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
 async fn a_lead_is_not_given_to_a_voter_that_does_not_answer() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let leader = cluster.leader().await;

@@ -92,7 +92,7 @@ fn code(refusal: &ChangeRefusal) -> ServerCode {
         ChangeRefusal::AddressInUse { .. } => ServerCode::AddressInUse,
         ChangeRefusal::NodeNotMember(_) => ServerCode::NodeNotFound,
         ChangeRefusal::NodeNotVoter(_) => ServerCode::NodeNotVoter,
-        ChangeRefusal::LearnerLagging { .. } => ServerCode::LearnerLagging,
+        ChangeRefusal::NodeLagging { .. } => ServerCode::NodeLagging,
         ChangeRefusal::LastVoter(_) => ServerCode::LastVoter,
         ChangeRefusal::QuorumAtRisk { .. } => ServerCode::QuorumAtRisk,
         ChangeRefusal::MembershipChangeInProgress => ServerCode::MembershipChangeInProgress,

@@ -92,8 +92,8 @@ codes! {
         "The cluster has no such member.";
     NodeNotVoter "node_not_voter" FailedPrecondition
         "The member is a learner, so it cannot lead.";
-    LearnerLagging "learner_lagging" Unavailable
-        "The learner did not catch up before the deadline; nothing was changed.";
+    NodeLagging "node_lagging" Unavailable
+        "The member did not catch up before the deadline; nothing was changed.";
     LastVoter "last_voter" FailedPrecondition
         "The member is the last voter.";
     QuorumAtRisk "quorum_at_risk" FailedPrecondition

@@ -195,6 +195,8 @@ impl Server {
     async fn stop(mut self) {
         tracing::info!("the node is stopping");
         self.context.shutdown.cancel();
+        // First: while this node drains, it would fire no timers and assign no tasks.
+        self.context.gateway.replica().hand_over().await;
         let ended = timeout(STOP_GRACE, join_all(self.tasks.drain(..))).await;
         for error in ended
             .unwrap_or_default()
