@@ -118,6 +118,8 @@ pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 /// A driver's longest backoff after consecutive refusals.
 pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Due timers of one kind that are fired together.
+/// The interval of keepalive pings to the leader while a forwarded poll waits, and their timeout.
+pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(5);
 pub(crate) const TIMERS_BATCH_MAX: usize = 256;
 /// Due schedules that are fired together.
 pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::limits::{AWAIT_BYTES_MAX, LEADER_CONNECT_DEADLINE};
+use crate::limits::{AWAIT_BYTES_MAX, LEADER_CONNECT_DEADLINE, LEADER_KEEPALIVE};
 use flotilla_api::v1;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -63,7 +63,10 @@ impl Leaders {
             .map_err(|_| Status::from(Refusal::not_leader()))?;
         let endpoint = endpoint
             .connect_timeout(LEADER_CONNECT_DEADLINE)
-            .tcp_nodelay(true);
+            .tcp_nodelay(true)
+            // The leader's machine may be gone, and a poll lasts for minutes.
+            .http2_keep_alive_interval(LEADER_KEEPALIVE)
+            .keep_alive_timeout(LEADER_KEEPALIVE);
         let channel = context.sockets.channel(&endpoint);
         channels.insert(address.to_owned(), channel.clone());
         Ok(channel)
