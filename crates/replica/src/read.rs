@@ -127,7 +127,7 @@ async fn round(core: &Core) -> Option<Round> {
         };
     }
     let leader = leadership.leader?;
-    let link = core.links.forward(&leader.peer_address);
+    let link = core.links.forward(leader.node_id.0, &leader.peer_address);
     let body = forward_request::Body::ReadIndex(ReadIndex {});
     match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
         Ok(forward_response::Answer::ReadIndex(index)) => Some(Round {

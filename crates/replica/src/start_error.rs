@@ -164,6 +164,9 @@ pub enum StartError {
     Thread(io::Error),
 }
 
+/// What to do about a peer of another cluster.
+const OTHER_CLUSTER: &str = "check --peers and --data-dir: one of them belongs to another cluster; if the peer's was \
+                             restored from a backup of this one, this data directory is obsolete";
 /// How a member restarts with an empty directory without endangering the others' data.
 const REJOIN: &str = "keep the directory for inspection and leave this node stopped; replace it: \
     `flo cluster remove` its id, start a node with --join, a new node id and an empty directory, then \
@@ -198,9 +201,7 @@ impl StartError {
                 "start it with the node id that created the directory, or with its own --data-dir"
                     .to_owned()
             }
-            Self::OtherCluster { .. } => {
-                "check --peers and --data-dir: one of them belongs to another cluster".to_owned()
-            }
+            Self::OtherCluster { .. } => OTHER_CLUSTER.to_owned(),
             Self::PeerIdDiffers { .. } | Self::NotListed(_) => {
                 "give every first member the same --peers list; replace a member that has lost \
                  its directory after the members changed: start it with --join and a new node id"

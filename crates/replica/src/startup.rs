@@ -237,6 +237,7 @@ async fn assemble(
         local.enter(cluster_id);
     }
     let links = Arc::new(Links::new(
+        Arc::clone(&local),
         Arc::clone(&environment.transport),
         blocking_pool.clone(),
     ));

@@ -210,7 +210,7 @@ impl Core {
         let body = forward_request::Body::Command(command.encode().into());
         match self
             .links
-            .forward(&leader.peer_address)
+            .forward(leader.node_id.0, &leader.peer_address)
             .ask(body, deadline)
             .await
         {
@@ -270,7 +270,7 @@ impl Core {
         let body = forward_request::Body::Control(control.encode().into());
         match self
             .links
-            .forward(&leader.peer_address)
+            .forward(leader.node_id.0, &leader.peer_address)
             .ask(body, deadline)
             .await
         {
@@ -291,7 +291,7 @@ impl Core {
         let body = forward_request::Body::Change(codec::encode(change).into());
         match self
             .links
-            .forward(&leader.peer_address)
+            .forward(leader.node_id.0, &leader.peer_address)
             .ask(body, deadline)
             .await
         {

@@ -132,7 +132,7 @@ impl Core {
         let membership = self.membership();
         let member = membership.get_node(&node_id.0);
         let member = member.ok_or(BackupError::NodeNotMember(node_id))?;
-        let link = self.links.forward(&member.peer_address);
+        let link = self.links.forward(node_id.0, &member.peer_address);
         let body = forward_request::Body::TakeSnapshot(TakeSnapshot {});
         match link.ask(body, deadline).await {
             Ok(forward_response::Answer::SnapshotIndex(index)) => Ok(index),

@@ -148,11 +148,12 @@ fn awaited(core: &Core, formation: &Formation, probed: &[ProbedPeer]) -> String 
     }
 }
 
-struct ProbedPeer {
+/// What responds at an address.
+pub(crate) struct ProbedPeer {
     /// The node that the configuration expects there.
-    expected: Option<NodeId>,
-    address: String,
-    found: ProbeResponse,
+    pub(crate) expected: Option<NodeId>,
+    pub(crate) address: String,
+    pub(crate) found: ProbeResponse,
 }
 
 async fn probe_all(core: &Core, formation: &Formation) -> Vec<ProbedPeer> {
@@ -174,9 +175,14 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<ProbedPeer> {
     join_all(pending).await.into_iter().flatten().collect()
 }
 
-/// Asks a peer address for its identity; `None` if there is no response in time.
+/// Asks a member or a first peer for its identity; `None` if there is no response in time.
 pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
     ask(&core.local, core.links.calls(address).as_ref()).await
+}
+
+/// Like [`probe`], for an address that a caller has given: the connection is not kept.
+pub(crate) async fn probe_once(core: &Core, address: &str) -> Option<ProbeResponse> {
+    ask(&core.local, core.links.connect(address).as_ref()).await
 }
 
 async fn ask(local: &Local, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
@@ -229,7 +235,8 @@ fn check_ids(probed: &[ProbedPeer]) -> Result<(), StartError> {
     Ok(())
 }
 
-fn check_cluster(own: &str, probed: &[ProbedPeer]) -> Result<(), StartError> {
+/// Refuses peers that belong to another cluster.
+pub(crate) fn check_cluster(own: &str, probed: &[ProbedPeer]) -> Result<(), StartError> {
     for ProbedPeer { address, found, .. } in probed {
         if !found.cluster_id.is_empty() && found.cluster_id != own {
             return Err(StartError::OtherCluster {

@@ -125,7 +125,7 @@ impl Core {
         if self.is_retired(node_id) {
             return Attempt::Done(Err(ChangeRefusal::NodeIdRetired(node_id)));
         }
-        let Some(found) = formation::probe(self, &peer_address).await else {
+        let Some(found) = formation::probe_once(self, &peer_address).await else {
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(peer_address)));
         };
         let cluster_id = cluster_id(stored.membership()).unwrap_or_default();

@@ -1,10 +1,13 @@
-//! Ends the replica of a removed member: it has no leader contact, and no member counts on it.
+//! Ends the replica of a node whose cluster no longer counts on it: of a removed member, and of one whose cluster was replaced
+//! by another one.
 //!
 //! Most learn of their removal from the log. A member that was down meanwhile receives nothing
 //! more, and cannot distinguish that from a silent leader; so every member that does not lead asks
-//! the others from time to time.
+//! the others from time to time. After a quorum was lost and a backup restored, another cluster responds at their addresses.
+//! A member without a leader then ends. One that has a leader continues: its quorum is intact, and the other cluster is at a
+//! wrong address.
 
-use crate::cluster::formation;
+use crate::cluster::formation::{self, ProbedPeer};
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::start_error::StartError;
@@ -17,25 +20,40 @@ use tokio::time::{MissedTickBehavior, interval};
 /// The interval of these requests.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Ends the replica once it learns that it was removed.
+/// Ends the replica once it learns that it was removed, or that its cluster was replaced.
 pub(crate) async fn watch_removal(core: Arc<Core>) {
     let mut members = core.applied_state.membership.subscribe();
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let is_removed = tokio::select! {
+        let is_tick = tokio::select! {
             changed = members.changed() => {
                 if changed.is_err() {
                     return;
                 }
-                is_retired(&core)
+                core.close_unused_links();
+                false
             }
-            _ = ticks.tick() => is_retired(&core) || others_tell(&core).await,
+            _ = ticks.tick() => true,
         };
-        if is_removed {
-            let removed = StartError::Removed(NodeId(core.local.node_id));
-            return core.fail(FatalError::Refused(removed));
+        let refusal = match is_retired(&core) {
+            true => Some(StartError::Removed(NodeId(core.local.node_id))),
+            false if is_tick => ask_others(&core).await,
+            false => None,
+        };
+        if let Some(refusal) = refusal {
+            return core.fail(FatalError::Refused(refusal));
         }
+    }
+}
+
+impl Core {
+    /// Closes the connections to nodes that are no longer members.
+    fn close_unused_links(&self) {
+        let membership = self.membership();
+        let addresses = membership.nodes();
+        let addresses = addresses.map(|(_, member)| member.peer_address.as_str());
+        self.links.retain(&addresses.collect());
     }
 }
 
@@ -44,19 +62,34 @@ fn is_retired(core: &Core) -> bool {
     core.is_retired(NodeId(core.local.node_id))
 }
 
-/// Whether another member reports that this one was removed.
-async fn others_tell(core: &Core) -> bool {
-    if core.local.cluster_id().is_none() || core.is_leading() {
-        return false;
+/// Asks what responds at the addresses of the other members. Returns why this node must end, if it must.
+async fn ask_others(core: &Core) -> Option<StartError> {
+    let own = core.local.cluster_id()?;
+    if core.is_leading() {
+        return None;
     }
     let members = core.membership();
     let others = members
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);
-    let pending = others.map(|(_, member)| formation::probe(core, &member.peer_address));
-    let responses = join_all(pending).await;
-    responses
-        .iter()
-        .flatten()
-        .any(|answer| formation::is_retired(core, answer))
+    let pending = others.map(|(_, member)| async {
+        let address = member.peer_address.clone();
+        let found = formation::probe(core, &address).await?;
+        Some(ProbedPeer {
+            expected: None,
+            address,
+            found,
+        })
+    });
+    let probed: Vec<ProbedPeer> = join_all(pending).await.into_iter().flatten().collect();
+    let mut found = probed.iter().map(|peer| &peer.found);
+    if found.any(|found| formation::is_retired(core, found)) {
+        return Some(StartError::Removed(NodeId(core.local.node_id)));
+    }
+    let other = formation::check_cluster(own, &probed).err()?;
+    if core.has_leader_contact() {
+        tracing::error!(node_id = core.local.node_id, "{other}");
+        return None;
+    }
+    Some(other)
 }

@@ -1,10 +1,11 @@
 //! The requesting side of the long-lived stream to the leader: many requests, matched by id.
 
-use crate::network::calls::{PeerCalls, Responses};
+use crate::network::calls::{PeerCalls, PeerError, Responses};
+use crate::network::links::Local;
 use crate::network::protocol::{
-    ForwardRequest, ForwardResponse, forward_request, forward_response,
+    ForwardRequest, ForwardResponse, Opened, forward_request, forward_response,
 };
-use futures::StreamExt;
+use futures::stream::{self, StreamExt};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,9 +25,16 @@ pub(crate) enum ForwardError {
     Lost,
 }
 
+/// The peer at the other end of a stream.
+pub(crate) struct ForwardPeer {
+    pub(crate) local: Arc<Local>,
+    pub(crate) node_id: u64,
+    pub(crate) calls: Arc<dyn PeerCalls>,
+}
+
 /// A stream to one peer, opened on first use and reopened after failures.
 pub(crate) struct ForwardLink {
-    calls: Arc<dyn PeerCalls>,
+    peer: ForwardPeer,
     id_next: AtomicU64,
     open: tokio::sync::Mutex<Option<Open>>,
 }
@@ -46,9 +54,9 @@ struct Waiting {
 }
 
 impl ForwardLink {
-    pub(crate) fn new(calls: Arc<dyn PeerCalls>) -> Self {
+    pub(crate) fn new(peer: ForwardPeer) -> Self {
         Self {
-            calls,
+            peer,
             id_next: AtomicU64::new(1),
             open: tokio::sync::Mutex::new(None),
         }
@@ -93,18 +101,46 @@ impl ForwardLink {
             return Ok(open.clone());
         }
         let (requests, receiver) = mpsc::channel(QUEUE_MAX);
-        // The peer accepts the call before any request, so a failure here has sent none.
-        let stream = Box::pin(ReceiverStream::new(receiver));
-        let responses = self
-            .calls
-            .forward(stream)
-            .await
-            .map_err(|_| ForwardError::NotSent)?;
+        // The stream is open before it carries a request, so a failure here has sent none.
+        let responses = self.peer.open(receiver).await?;
         let waiting = Arc::new(Waiting {
             responses: Mutex::new(Some(HashMap::new())),
         });
         tokio::spawn(deliver(responses, Arc::clone(&waiting)));
         Ok(open.insert(Open { requests, waiting }).clone())
+    }
+}
+
+impl ForwardPeer {
+    /// Opens a stream, and checks who serves it: another cluster may have taken over the peer's address.
+    async fn open(
+        &self,
+        requests: mpsc::Receiver<ForwardRequest>,
+    ) -> Result<Responses<ForwardResponse>, ForwardError> {
+        let opening = ForwardRequest {
+            id: 0,
+            timeout_ms: 0,
+            body: Some(forward_request::Body::Open(self.local.sender(self.node_id))),
+        };
+        let requests = stream::iter([opening]).chain(ReceiverStream::new(requests));
+        let not_opened = |error: PeerError| {
+            tracing::debug!(node_id = self.node_id, %error, "no stream to the leader was opened");
+            ForwardError::NotSent
+        };
+        let opened = self.calls.forward(Box::pin(requests)).await;
+        let mut responses = opened.map_err(not_opened)?;
+        match responses.next().await {
+            Some(Ok(ForwardResponse {
+                answer: Some(Answer::Opened(opened)),
+                ..
+            })) if self.is_served_by(&opened) => Ok(responses),
+            Some(Err(error)) => Err(not_opened(error)),
+            Some(Ok(_)) | None => Err(ForwardError::NotSent),
+        }
+    }
+
+    fn is_served_by(&self, opened: &Opened) -> bool {
+        self.local.cluster_id() == Some(&opened.cluster_id) && self.node_id == opened.node_id
     }
 }
 

@@ -8,15 +8,15 @@ use crate::network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Reques
 use crate::network::convert;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, DiskLow, Done, FetchSnapshotRequest, ForwardRequest,
-    ForwardResponse, KnownMember, NotLeader, Overloaded, ProbeRequest, ProbeResponse, SnapshotPart,
-    SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
-    Unknown, VoteRequest, VoteResponse, forward_request, forward_response,
+    ForwardResponse, KnownMember, NotLeader, Opened, Overloaded, ProbeRequest, ProbeResponse,
+    Sender, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
+    TransferLeaderResponse, Unknown, VoteRequest, VoteResponse, forward_request, forward_response,
 };
 use crate::network::snapshots;
 use crate::proposal::Control;
 use crate::submit::{Attempt, SubmitError};
-use flotilla_engine::{Command, Rejection, Reply, codec};
-use futures::StreamExt;
+use flotilla_engine::{Command, NodeId, Rejection, Reply, codec};
+use futures::stream::{self, StreamExt};
 use openraft::async_runtime::watch::WatchReceiver;
 use std::future::ready;
 use std::sync::Arc;
@@ -52,6 +52,20 @@ impl Handler {
         Err(PeerError::Unreachable(
             "it does not know its cluster yet".to_owned(),
         ))
+    }
+
+    /// Checks the head of a message, and returns its sender.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] if it is from another cluster, for another node, or from a removed member. Appends of a removed
+    /// member are not refused: a leader that was removed replicates its removal.
+    fn admit(&self, sender: Option<Sender>) -> PeerResult<u64> {
+        let node_id = self.core.local.admit(sender)?;
+        if self.core.is_retired(NodeId(node_id)) {
+            let text = format!("node {node_id} was removed from the cluster");
+            return Err(PeerError::Refused(text));
+        }
+        Ok(node_id)
     }
 
     /// A diverged state is not sent to any peer.
@@ -109,7 +123,7 @@ impl PeerCalls for Handler {
     fn vote(&self, request: VoteRequest) -> PeerFuture<'_, VoteResponse> {
         Box::pin(async move {
             self.check_admitted()?;
-            self.core.local.admit(request.sender.clone())?;
+            self.admit(request.sender.clone())?;
             let is_pre_vote = request.pre_vote;
             let request = convert::vote_request_in(request)?;
             let response = if is_pre_vote {
@@ -128,6 +142,8 @@ impl PeerCalls for Handler {
     fn install_snapshot(&self, parts: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse> {
         Box::pin(async move {
             self.check_admitted()?;
+            let silence_max = PART_TIMEOUT.min(self.core.tuning.install_snapshot_timeout);
+            let mut parts = snapshots::until_silent(parts, silence_max);
             let begin = snapshots::receive_begin(&mut parts).await?;
             self.core.local.admit(begin.sender.clone())?;
             let vote = convert::vote_in(begin.vote).map_err(PeerError::from)?;
@@ -138,8 +154,6 @@ impl PeerCalls for Handler {
             }
             let core = Arc::clone(&self.core);
             // The estimate of the needed space was only a guess.
-            let silence_max = PART_TIMEOUT.min(self.core.tuning.install_snapshot_timeout);
-            let mut parts = snapshots::until_silent(parts, silence_max);
             let parts =
                 parts.take_while(move |_| ready(core.disk_pressure() > DiskPressure::Critical));
             let store = self.core.store.as_ref();
@@ -167,7 +181,7 @@ impl PeerCalls for Handler {
     ) -> PeerFuture<'_, Responses<SnapshotPart>> {
         Box::pin(async move {
             self.check_admitted()?;
-            let asker = self.core.local.admit(request.sender)?;
+            let asker = self.admit(request.sender)?;
             self.check_sound()?;
             let snapshot = self.core.snapshot_at(request.min_index).await?;
             // The divergence may have been found meanwhile, by an entry of this very snapshot.
@@ -187,7 +201,7 @@ impl PeerCalls for Handler {
     ) -> PeerFuture<'_, TransferLeaderResponse> {
         Box::pin(async move {
             self.check_admitted()?;
-            self.core.local.admit(request.sender.clone())?;
+            self.admit(request.sender.clone())?;
             let request = convert::transfer_in(request)?;
             let handled = self.core.raft.handle_transfer_leader(request).await;
             let refusal = match handled.map_err(|error| PeerError::Failed(error.to_string()))? {
@@ -200,27 +214,49 @@ impl PeerCalls for Handler {
 
     fn forward(
         &self,
-        requests: Requests<ForwardRequest>,
+        mut requests: Requests<ForwardRequest>,
     ) -> PeerFuture<'_, Responses<ForwardResponse>> {
         Box::pin(async move {
             self.check_admitted()?;
+            let opening = tokio::time::timeout(OPENING_TIMEOUT, requests.next()).await;
+            let Ok(Some(ForwardRequest {
+                body: Some(forward_request::Body::Open(sender)),
+                ..
+            })) = opening
+            else {
+                let text = "expected a stream that opens with its sender";
+                return Err(PeerError::Refused(text.to_owned()));
+            };
+            self.admit(Some(sender))?;
             let (responses, receiver) = mpsc::channel(FORWARDS_MAX);
             tokio::spawn(serve_forwards(Arc::clone(&self.core), requests, responses));
+            let opened = stream::iter([opened(&self.core)]);
             let responses: Responses<ForwardResponse> =
-                Box::pin(ReceiverStream::new(receiver).map(Ok));
+                Box::pin(opened.chain(ReceiverStream::new(receiver)).map(Ok));
             Ok(responses)
         })
     }
 
     fn status(&self, request: StatusRequest) -> PeerFuture<'_, StatusResponse> {
         Box::pin(async move {
-            self.core.local.admit(request.sender)?;
+            self.admit(request.sender)?;
             Ok(status::own(&self.core))
         })
     }
 
     fn probe(&self, _request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
         Box::pin(async move { Ok(probe(&self.core)) })
+    }
+}
+
+/// The first response of a stream of forwarded requests.
+fn opened(core: &Core) -> ForwardResponse {
+    ForwardResponse {
+        id: 0,
+        answer: Some(forward_response::Answer::Opened(Opened {
+            cluster_id: core.local.cluster_id().unwrap_or_default().to_owned(),
+            node_id: core.local.node_id,
+        })),
     }
 }
 
@@ -320,7 +356,9 @@ async fn answer(
             Ok(index) => forward_response::Answer::SnapshotIndex(index),
             Err(_) => forward_response::Answer::Unknown(Unknown {}),
         },
-        None => forward_response::Answer::Unknown(Unknown {}),
+        Some(forward_request::Body::Open(_)) | None => {
+            forward_response::Answer::Unknown(Unknown {})
+        }
     }
 }
 

@@ -4,11 +4,14 @@ use crate::clock::StampClock;
 use crate::cluster::disk_pressure::DiskPressure;
 use crate::execution::BlockingPool;
 use crate::network::calls::{PeerCalls, PeerError};
-use crate::network::forward::ForwardLink;
+use crate::network::forward::{ForwardLink, ForwardPeer};
 use crate::network::protocol::Sender;
 use crate::network::transport::Transport;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The only Raft group of a cluster.
+const GROUP_ID: u64 = 0;
 
 /// What this node reports about itself with every message.
 pub(crate) struct Local {
@@ -76,13 +79,14 @@ impl Local {
             target_node_id: target_id,
             sent_at_ms: self.clock.wall_ms(),
             client_address: self.client_address.clone(),
+            group_id: GROUP_ID,
         }
     }
 
     /// Checks the head of a message and records what it reports.
     ///
     /// # Errors
-    /// [`PeerError::Refused`] if it is from another cluster or for another node.
+    /// [`PeerError::Refused`] if it is from another cluster or Raft group, or for another node.
     pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
         let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
         let own = self
@@ -94,6 +98,10 @@ impl Local {
                 "expected cluster {own}, but it is of {:?}",
                 sender.cluster_id
             );
+            return Err(PeerError::Refused(text));
+        }
+        if sender.group_id != GROUP_ID {
+            let text = format!("expected group {GROUP_ID}, but it is {}", sender.group_id);
             return Err(PeerError::Refused(text));
         }
         if sender.target_node_id != self.node_id {
@@ -157,14 +165,21 @@ impl Local {
 pub(crate) struct Links {
     /// Packs and unpacks snapshots, on threads or as tasks.
     pub(crate) blocking_pool: BlockingPool,
+    local: Arc<Local>,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
-    forwards: Mutex<BTreeMap<String, Arc<ForwardLink>>>,
+    /// By address and node.
+    forwards: Mutex<BTreeMap<(String, u64), Arc<ForwardLink>>>,
 }
 
 impl Links {
-    pub(crate) fn new(transport: Arc<dyn Transport>, blocking_pool: BlockingPool) -> Self {
+    pub(crate) fn new(
+        local: Arc<Local>,
+        transport: Arc<dyn Transport>,
+        blocking_pool: BlockingPool,
+    ) -> Self {
         Self {
+            local,
             blocking_pool,
             transport,
             calls: Mutex::default(),
@@ -184,10 +199,26 @@ impl Links {
         Arc::clone(calls.entry(address.to_owned()).or_insert_with(connect))
     }
 
-    /// The long-lived stream for requests that only the leader can serve.
-    pub(crate) fn forward(&self, address: &str) -> Arc<ForwardLink> {
+    /// The long-lived stream to a node, for requests that only the leader can serve.
+    pub(crate) fn forward(&self, node_id: u64, address: &str) -> Arc<ForwardLink> {
         let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
-        let connect = || Arc::new(ForwardLink::new(self.transport.connect(address)));
-        Arc::clone(forwards.entry(address.to_owned()).or_insert_with(connect))
+        let connect = || {
+            let peer = ForwardPeer {
+                local: Arc::clone(&self.local),
+                node_id,
+                calls: self.transport.connect(address),
+            };
+            Arc::new(ForwardLink::new(peer))
+        };
+        let key = (address.to_owned(), node_id);
+        Arc::clone(forwards.entry(key).or_insert_with(connect))
+    }
+
+    /// Closes the connections to all addresses but these.
+    pub(crate) fn retain(&self, addresses: &BTreeSet<&str>) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|address, _| addresses.contains(address.as_str()));
+        let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
+        forwards.retain(|(address, _), _| addresses.contains(address.as_str()));
     }
 }

@@ -4,6 +4,7 @@ mod backups;
 mod cluster;
 mod disk_pressure;
 mod divergence;
+mod foreign;
 mod formation;
 mod membership;
 mod records;

@@ -1,0 +1,127 @@
+//! Nodes of other clusters at the addresses of members.
+
+use crate::cluster::{Cluster, LONG, REGISTERED, register, submit_surely};
+use flotilla_engine::NodeId;
+use flotilla_replica::protocol::{
+    ForwardRequest, ForwardResponse, ReadIndex, Sender, forward_request, forward_response,
+};
+use flotilla_replica::{
+    Environment, FatalError, Formation, GrpcTransport, PeerError, Replica, StartError, Transport,
+    Tuning,
+};
+use futures::stream::{self, StreamExt};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Starts a new cluster of one node, `id`, at the address of a node of `cluster` that was killed.
+async fn replace(cluster: &Cluster, id: u64) -> (Replica, tempfile::TempDir) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut config = cluster.config(id);
+    let address = config.peer_listen.to_string();
+    config.data_directory = directory.path().join("node");
+    config.formation = Formation::Found {
+        peers: BTreeMap::from([(NodeId(id), address)]),
+    };
+    let started = Replica::start(config, Environment::default()).await;
+    let replica = started.expect("the new cluster starts");
+    let mut leadership = replica.leadership();
+    let led = leadership.wait_for(|leadership| leadership.is_ready).await;
+    drop(led.expect("it runs"));
+    (replica, directory)
+}
+
+#[tokio::test]
+async fn a_member_without_a_quorum_takes_nothing_from_another_cluster_at_its_leaders_address() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    // The new cluster's log is shorter: its indices are applied here.
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let submitted = submit_surely(cluster.node(leader), register(name)).await;
+        submitted.expect("it is registered");
+    }
+    cluster.agreed().await;
+    let others: Vec<u64> = cluster.ids();
+    let others: Vec<u64> = others.into_iter().filter(|id| *id != leader).collect();
+    let member = cluster.node(others[0]).clone();
+    cluster.kill(others[1]);
+    cluster.kill(leader);
+    let (other, _directory) = replace(&cluster, leader).await;
+
+    let read = member.read_index(Instant::now() + LONG).await;
+    assert!(read.is_err(), "{read:?}");
+    let submitted = member.submit(register("x"), Instant::now() + LONG).await;
+    assert!(submitted.is_err(), "{submitted:?}");
+    let registered = submit_surely(&other, register("x")).await;
+    assert_eq!(
+        registered,
+        Ok(REGISTERED),
+        "the other cluster has not taken it"
+    );
+
+    let mut fatal = member.fatal();
+    let found = tokio::time::timeout(LONG, fatal.wait_for(Option::is_some)).await;
+    let found: Arc<FatalError> = found.expect("in time").unwrap().clone().unwrap();
+    let is_other = matches!(*found, FatalError::Refused(StartError::OtherCluster { .. }));
+    assert!(is_other, "{found}");
+    other.shutdown().await;
+}
+
+/// What a node responds to a stream that begins with this request.
+async fn opened(
+    replica: (&Cluster, u64),
+    first: forward_request::Body,
+) -> Result<ForwardResponse, PeerError> {
+    let (cluster, id) = replica;
+    let peer = GrpcTransport::default().connect(&cluster.config(id).peer_listen.to_string());
+    let request = |id, body| ForwardRequest {
+        id,
+        timeout_ms: 1_000,
+        body: Some(body),
+    };
+    let read = forward_request::Body::ReadIndex(ReadIndex {});
+    let requests = stream::iter([request(0, first), request(1, read)]);
+    let mut responses = peer
+        .forward(requests.chain(stream::pending()).boxed())
+        .await?;
+    responses.next().await.expect("a response")
+}
+
+#[tokio::test]
+async fn a_stream_opens_with_a_sender_of_the_cluster() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let sender = Sender {
+        cluster_id: cluster.node(1).cluster_id().unwrap().to_owned(),
+        node_id: 2,
+        target_node_id: 1,
+        sent_at_ms: 0,
+        client_address: "client-2:9000".to_owned(),
+        group_id: 0,
+    };
+    let refused = [
+        forward_request::Body::ReadIndex(ReadIndex {}),
+        forward_request::Body::Open(Sender {
+            cluster_id: "another".to_owned(),
+            ..sender.clone()
+        }),
+        forward_request::Body::Open(Sender {
+            target_node_id: 3,
+            ..sender.clone()
+        }),
+        forward_request::Body::Open(Sender {
+            group_id: 1,
+            ..sender.clone()
+        }),
+    ];
+    for first in refused {
+        let response = opened((&cluster, 1), first.clone()).await;
+        assert!(
+            matches!(response, Err(PeerError::Refused(_))),
+            "{first:?}: {response:?}"
+        );
+    }
+    let response = opened((&cluster, 1), forward_request::Body::Open(sender)).await;
+    let answer = response.expect("a stream").answer;
+    let is_opened = matches!(answer, Some(forward_response::Answer::Opened(_)));
+    assert!(is_opened, "{answer:?}");
+}
