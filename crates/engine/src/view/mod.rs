@@ -77,7 +77,8 @@ pub use reported_step::ReportedAttempt;
 pub use retention::{Expired, expired};
 pub use retry::{RunOrigin, run_origin};
 pub use run::{
-    CurrentStep, RunEnd, RunEnding, RunRow, RunView, StepView, WaitingFor, find_run, run, run_end,
+    CurrentStep, RunEnding, RunRow, RunSummary, RunView, StepView, WaitingFor, find_run, run,
+    run_end, run_summary,
 };
 pub use run_attempts::RunAttempts;
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};

@@ -101,19 +101,19 @@ pub enum RunEnding {
         latest: RunId,
     },
     /// It has.
-    Ended(RunEnd),
+    Ended(RunSummary),
 }
 
-/// How a run has ended.
+/// The status of a run, without what its steps have returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunEnd {
-    /// An ended status.
+pub struct RunSummary {
+    /// The status.
     pub status: RunStatus,
     /// As in [`RunRow`].
     pub terminal: Option<String>,
-    /// Why it failed (W21a).
+    /// What it waits for, or why it failed (W21a).
     pub detail: Option<String>,
-    /// The output, if it ended with one.
+    /// The output, if it has ended with one.
     pub output: Option<Json>,
     /// The sequence number of its last event.
     pub events_count: u64,
@@ -267,13 +267,57 @@ pub fn run_end(
         Some(output) => Some(payload(reader, output)?),
         None => None,
     };
-    Ok(Some(RunEnding::Ended(RunEnd {
+    Ok(Some(RunEnding::Ended(RunSummary {
         status: run.status,
         terminal,
         detail: run.detail,
         output,
         events_count: run.history.events_count,
     })))
+}
+
+/// The status of a run. Reads much less than [`run`], for callers that ask after each change.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn run_summary(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> Result<Option<RunSummary>, StoreError> {
+    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
+        return Ok(None);
+    };
+    let record = definition_of(reader, &run)?;
+    let scoped = ScopedRun {
+        number,
+        record: &run,
+        definition: &record.definition,
+        active: &active(reader, number)?,
+    };
+    Ok(Some(RunSummary {
+        status: run.status,
+        terminal: row(&run, &record).terminal,
+        detail: detail(reader, scoped)?,
+        output: end_output(reader, &run)?,
+        events_count: run.history.events_count,
+    }))
+}
+
+/// What a run waits for, or why it failed.
+fn detail(reader: &dyn Reader, run: ScopedRun<'_>) -> Result<Option<String>, StoreError> {
+    match quarantine_detail(reader, run.number, run.record)? {
+        Some(detail) => Ok(Some(detail)),
+        None => run_detail(reader, run.record, run.active, run.definition),
+    }
+}
+
+/// The output of a run that has ended with one.
+fn end_output(reader: &dyn Reader, run: &RunRecord) -> Result<Option<Json>, StoreError> {
+    match run.output {
+        Some(output) if !run.status.is_open() => Ok(Some(payload(reader, output)?)),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// A run with its state, payloads and steps.
@@ -290,10 +334,6 @@ pub fn run(
     };
     let record = definition_of(reader, &run)?;
     let definition = &record.definition;
-    let output = match run.output {
-        Some(output) if !run.status.is_open() => Some(payload(reader, output)?),
-        Some(_) | None => None,
-    };
     let parent = match run.parent {
         Some(link) => read::<Runs>(reader, &link.run)?.map(|parent| parent.id),
         None => None,
@@ -321,10 +361,7 @@ pub fn run(
     };
     Ok(Some(RunView {
         row: row(&run, &record),
-        detail: match quarantine_detail(reader, number, &run)? {
-            Some(detail) => Some(detail),
-            None => run_detail(reader, &run, &active, definition)?,
-        },
+        detail: detail(reader, scoped)?,
         compensation: run.compensations.shown_progress(),
         phase: run.fixed_end.as_ref().map(|end| end.phase),
         error: error(reader, &run)?,
@@ -332,7 +369,7 @@ pub fn run(
         current_steps: current_steps(reader, number, &active, definition)?,
         input: payload(reader, run.input)?,
         metadata,
-        output,
+        output: end_output(reader, &run)?,
         state: state.map(|state| state.object),
         steps: steps(reader, number, definition)?,
         search_attributes: attributes(&run, definition),
@@ -524,8 +561,9 @@ fn steps(
     })?;
     // Of a step that several scopes have left, the last one.
     results.sort_by_key(|(_, result)| result.order);
+    let last: BTreeMap<_, _> = results.into_iter().collect();
     let mut views = BTreeMap::new();
-    for (step, result) in results {
+    for (step, result) in last {
         let output = match result.output {
             Some(output) => Some(payload(reader, output)?),
             None => None,

@@ -6,7 +6,7 @@ use flotilla_api::v1;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::AttributeName;
 use flotilla_engine::json::quote;
-use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
+use flotilla_engine::view::{CurrentStep, RunRow, RunSummary, RunView, StepView, WaitingFor};
 use flotilla_engine::{AttributeValue, CompensationProgress, Phase, RunStatus};
 use std::collections::BTreeMap;
 
@@ -83,24 +83,13 @@ pub(crate) fn row(row: RunRow) -> v1::RunRow {
 }
 
 /// A run's status after its event `seq`.
-pub(crate) fn status_change(view: RunView) -> v1::RunStatusChange {
+pub(crate) fn status_change(summary: RunSummary) -> v1::RunStatusChange {
     v1::RunStatusChange {
-        seq: view.events_count,
-        status: status(view.row.status).into(),
-        terminal: view.row.terminal,
-        detail: view.detail,
-        output: view.output.as_ref().map(json),
-    }
-}
-
-/// The status change that ends a run.
-pub(crate) fn end(end: RunEnd) -> v1::RunStatusChange {
-    v1::RunStatusChange {
-        seq: end.events_count,
-        status: status(end.status).into(),
-        terminal: end.terminal,
-        detail: end.detail,
-        output: end.output.as_ref().map(json),
+        seq: summary.events_count,
+        status: status(summary.status).into(),
+        terminal: summary.terminal,
+        detail: summary.detail,
+        output: summary.output.as_ref().map(json),
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) async fn start(
     if is_waiting {
         let context = &workflows.context;
         let end = wait::until_ended(context, &start.namespace, &run_id, deadline).await?;
-        answer.end = end.map(convert::run::end);
+        answer.end = end.map(convert::run::status_change);
     }
     Ok(answer)
 }

@@ -5,7 +5,7 @@ use crate::errors::Refusal;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::Reader;
-use flotilla_engine::view::{self, RunEnd, RunEnding};
+use flotilla_engine::view::{self, RunEnding, RunSummary};
 use tokio::time::{Instant, sleep_until};
 
 /// How the run has ended; `None` if it is open at `until`, or if the node stops.
@@ -16,7 +16,7 @@ pub(super) async fn until_ended(
     namespace: &Namespace,
     run_id: &RunId,
     until: Instant,
-) -> Result<Option<RunEnd>, Refusal> {
+) -> Result<Option<RunSummary>, Refusal> {
     let key = (namespace.clone(), run_id.clone());
     // The watch begins before the read, so that no change is missed between the two.
     let mut watched = run_id.clone();

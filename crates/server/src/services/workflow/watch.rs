@@ -12,7 +12,7 @@ use flotilla_api::v1::watch_run_response::Update;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunEnding, RunView};
+use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunEnding, RunSummary};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -113,7 +113,7 @@ impl RunWatch {
                 self.send_event(event).await?;
             }
             let Some(run) = run else { continue };
-            let mut is_open = run.row.status.is_open();
+            let mut is_open = run.status.is_open();
             let mut status = convert::run::status_change(run);
             if !is_open {
                 // All attempts are one run, which ends with the last one (W77).
@@ -128,7 +128,7 @@ impl RunWatch {
                         let seq = status.seq;
                         status = v1::RunStatusChange {
                             seq,
-                            ..convert::run::end(end)
+                            ..convert::run::status_change(end)
                         };
                     }
                     RunEnding::Open => is_open = true,
@@ -167,7 +167,7 @@ impl RunWatch {
     fn look(
         &self,
         reader: &dyn Reader,
-    ) -> Result<Option<(HistoryPage, Option<RunView>)>, StoreError> {
+    ) -> Result<Option<(HistoryPage, Option<RunSummary>)>, StoreError> {
         let (namespace, run_id) = (&self.namespace, &self.run_id);
         let range = HistoryRange {
             after_seq: self.seq,
@@ -179,7 +179,7 @@ impl RunWatch {
         if page.has_more {
             return Ok(Some((page, None)));
         }
-        let run = view::run(reader, namespace, run_id)?;
+        let run = view::run_summary(reader, namespace, run_id)?;
         Ok(Some((page, run)))
     }
 
