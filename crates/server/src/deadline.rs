@@ -3,6 +3,7 @@
 use crate::limits::{DEADLINE_DEFAULT, DEADLINE_MAX, DEADLINE_RESERVE_MAX};
 use std::time::Duration;
 use tokio::time::Instant;
+use tonic::codegen::http::HeaderMap;
 use tonic::metadata::MetadataMap;
 
 /// The header that carries a caller's timeout.
@@ -18,8 +19,16 @@ pub(crate) fn of(metadata: &MetadataMap) -> Instant {
 
 /// As [`of`]; `None` if the caller sets no timeout.
 pub(crate) fn given(metadata: &MetadataMap) -> Option<Instant> {
-    let timeout = parse(metadata.get(HEADER)?.to_str().ok()?)?;
-    Some(Instant::now() + usable(timeout))
+    of_header(metadata.get(HEADER)?.to_str().ok()?)
+}
+
+/// As [`given`], from the headers of a request.
+pub(crate) fn in_headers(headers: &HeaderMap) -> Option<Instant> {
+    of_header(headers.get(HEADER)?.to_str().ok()?)
+}
+
+fn of_header(text: &str) -> Option<Instant> {
+    Some(Instant::now() + usable(parse(text)?))
 }
 
 /// The part of the caller's timeout that is left for the work.

@@ -27,6 +27,7 @@ mod metrics;
 mod middleware;
 mod readiness;
 mod request;
+mod receiving;
 mod schemas;
 mod server;
 mod services;

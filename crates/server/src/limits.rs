@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
 /// Requests in progress on one node; further ones are shed.
 pub(crate) const REQUESTS_MAX: usize = 16_384;
+/// How long a request that is one message may take to arrive.
+pub(crate) const RECEIVING_MAX: Duration = Duration::from_secs(30);
 /// How long the caller of a shed request should wait.
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
 /// Concurrent gRPC streams of one connection.

@@ -4,6 +4,7 @@ use super::ServerError;
 use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
 use crate::middleware::Middleware;
+use crate::receiving;
 use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::{Hub, Workers};
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::service::Routes;
+use tower::util::MapRequestLayer;
 
 /// The interval of keepalive pings on a silent connection, and their timeout.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -83,6 +85,7 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
         .layer(middleware)
+        .layer(MapRequestLayer::new(receiving::within_deadline))
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)
