@@ -2,6 +2,7 @@
 
 use super::histogram::Histogram;
 use super::requests::Requests;
+use super::scrape::Pages;
 use super::wasm::WasmCalls;
 use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
 use flotilla_replica::{Leadership, Observer};
@@ -19,6 +20,8 @@ pub(crate) struct Metrics {
     pub(crate) requests: Arc<Requests>,
     /// Calls of WebAssembly actions.
     pub(crate) wasm: WasmCalls,
+    /// The pages with these metrics.
+    pub(super) pages: Pages,
     pub(super) started: SystemTime,
     /// The start on the monotonic clock.
     pub(super) began: Instant,
@@ -49,6 +52,7 @@ impl Metrics {
         Self {
             requests: Arc::new(Requests::new()),
             wasm: WasmCalls::default(),
+            pages: Pages::default(),
             started: SystemTime::now(),
             began: Instant::now(),
             entry_apply: Histogram::default(),

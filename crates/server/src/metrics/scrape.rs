@@ -9,17 +9,56 @@ use crate::context::Context;
 use crate::readiness;
 use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// A field of a store's figures that a metric exposes.
 type Figure = fn(&StoreFigures) -> Number;
 
+/// The last page, and how many have been begun.
+///
+/// Pages are written one after the other, because each reads tables. Callers that arrive meanwhile share the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    begun_count: AtomicU64,
+    last: Arc<Mutex<WrittenPage>>,
+}
+
+#[derive(Debug, Default)]
+struct WrittenPage {
+    /// The first page has number 1.
+    number: u64,
+    text: String,
+}
+
+impl Pages {
+    /// A page that is begun after this call; `None` if the thread that wrote it failed.
+    async fn next(&self, write: impl FnOnce() -> String + Send + 'static) -> Option<String> {
+        let begun_before = self.begun_count.load(Ordering::Acquire);
+        // Held until the page is written, even if the caller is gone.
+        let mut last = self.last.clone().lock_owned().await;
+        if last.number > begun_before {
+            return Some(last.text.clone());
+        }
+        let number = self.begun_count.fetch_add(1, Ordering::AcqRel) + 1;
+        // It asks the disk and reads tables.
+        let written = tokio::task::spawn_blocking(move || {
+            let text = write();
+            *last = WrittenPage {
+                number,
+                text: text.clone(),
+            };
+            text
+        });
+        written.await.ok()
+    }
+}
+
 /// The current page. `None` if the thread that wrote it failed.
 pub(crate) async fn scrape(context: Arc<Context>) -> Option<String> {
-    // It asks the disk and reads tables.
-    let written = tokio::task::spawn_blocking(move || write(&context));
-    written.await.ok()
+    let writing = context.clone();
+    context.metrics.pages.next(move || write(&writing)).await
 }
 
 fn write(context: &Context) -> String {
@@ -227,4 +266,51 @@ fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {
     page.maybe(&PROCESS_FILES, process.files_open);
     page.maybe(&PROCESS_FILES_MAX, process.files_max);
     page.one(&PROCESS_START, metrics.started_seconds());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::join_all;
+
+    #[tokio::test]
+    async fn callers_that_arrive_while_a_page_is_written_share_the_next_one() {
+        let pages = Arc::new(Pages::default());
+        let (written, released) = std::sync::mpsc::sync_channel::<()>(1);
+        let (begun, mut has_begun) = tokio::sync::oneshot::channel();
+        let first = tokio::spawn({
+            let pages = pages.clone();
+            async move {
+                let write = move || {
+                    begun.send(()).expect("the test waits");
+                    released.recv().expect("it is released");
+                    "first".to_owned()
+                };
+                pages.next(write).await
+            }
+        });
+        (&mut has_begun).await.expect("it is written");
+        let others = (0..10).map(|number| {
+            let pages = pages.clone();
+            tokio::spawn(async move { pages.next(move || number.to_string()).await })
+        });
+        let others = others.collect::<Vec<_>>();
+        while Arc::strong_count(&pages) < 12 {
+            tokio::task::yield_now().await;
+        }
+        tokio::task::yield_now().await;
+        written.send(()).expect("it waits");
+        let shared: Vec<_> = join_all(others).await;
+        let shared: Vec<String> = shared
+            .into_iter()
+            .map(|one| one.unwrap().unwrap())
+            .collect();
+        assert!(shared.iter().all(|one| *one == shared[0]), "{shared:?}");
+        assert_eq!(first.await.unwrap().as_deref(), Some("first"));
+        assert_eq!(pages.begun_count.load(Ordering::Acquire), 2);
+        assert_eq!(
+            pages.next(|| "later".to_owned()).await.as_deref(),
+            Some("later")
+        );
+    }
 }
