@@ -16,6 +16,7 @@ mod globals;
 mod json_argument;
 mod key_value;
 mod logging;
+mod open_files;
 mod output;
 mod period;
 mod progress;

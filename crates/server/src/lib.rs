@@ -12,6 +12,7 @@
 //! `embedded` workers that run WASM actions.
 
 mod config;
+mod connections;
 mod context;
 mod convert;
 mod deadline;
@@ -26,8 +27,8 @@ mod limits;
 mod metrics;
 mod middleware;
 mod readiness;
-mod request;
 mod receiving;
+mod request;
 mod schemas;
 mod server;
 mod services;

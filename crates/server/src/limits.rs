@@ -17,14 +17,20 @@ pub(crate) const RECEIVING_MAX: Duration = Duration::from_secs(30);
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
 /// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
-/// Connections over HTTP; further ones wait to be accepted.
+/// Connections over HTTP; for a further one, the oldest one is closed.
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
 /// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a TLS handshake may take.
 pub(crate) const TLS_HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
-/// Concurrent TLS handshakes of gRPC connections; further ones wait to be accepted.
+/// Concurrent TLS handshakes of a port for gRPC; for a further one, the oldest one is ended.
 pub(crate) const TLS_HANDSHAKES_MAX: usize = 512;
+/// Connections of clients over gRPC; further ones are closed.
+pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
+/// Connections of members; further ones are closed.
+pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
+/// The part of the process's open files that connections of one port may take: one in this many.
+pub(crate) const FILES_PER_CONNECTION: u64 = 4;
 /// Rejected callers that a node remembers, so that it does not log each of their connections.
 pub(crate) const TLS_REFUSALS_MAX: usize = 64;
 /// How often the log repeats that the same caller is rejected for the same reason.
@@ -112,6 +118,8 @@ const TASK_BYTES_MAX: usize =
     PAYLOAD_BYTES_MAX + LABELS_MAX * 2 * (NAME_BYTES_MAX + 8) + 16 * NAME_BYTES_MAX;
 /// How long a node tries to connect to the leader, unless the leader changes.
 pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// The interval of keepalive pings to the leader while a forwarded poll waits, and their timeout.
+pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// How long one obligation's command may take before its driver reads the state again.
 pub(crate) const OBLIGATION_DEADLINE: Duration = Duration::from_secs(10);
@@ -120,8 +128,6 @@ pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 /// A driver's longest backoff after consecutive refusals.
 pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Due timers of one kind that are fired together.
-/// The interval of keepalive pings to the leader while a forwarded poll waits, and their timeout.
-pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(5);
 pub(crate) const TIMERS_BATCH_MAX: usize = 256;
 /// Due schedules that are fired together.
 pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;

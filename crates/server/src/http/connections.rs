@@ -1,6 +1,7 @@
 //! HTTP/1 connections, bounded in number and in idle time.
 
 use super::{router, starting_router};
+use crate::connections::{Admission, Bounds, next};
 use crate::context::Context;
 use crate::limits::{HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
 use crate::tls::{Port, Tls};
@@ -9,19 +10,13 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::convert::Infallible;
-use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// The delay after a failed accept: the process may be out of file descriptors.
-const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 
 /// Serves HTTP until `shutdown` is cancelled and the requests in progress are answered. That is
 /// later than `context.shutdown`: a stopping node still answers readiness probes.
@@ -40,7 +35,7 @@ pub(crate) fn serve(
         };
         let accepting = accept(&listener, &handler, &connections);
         tokio::select! {
-            () = accepting => {}
+            never = accepting => match never {},
             () = shutdown.cancelled() => {}
         }
         connections.close();
@@ -58,8 +53,7 @@ pub(crate) async fn serve_start(listener: &TcpListener, tls: Option<Arc<Tls>>) -
         tls,
         shutdown: started,
     };
-    accept(listener, &handler, &TaskTracker::new()).await;
-    pending().await
+    accept(listener, &handler, &TaskTracker::new()).await
 }
 
 /// Serves one connection.
@@ -70,24 +64,29 @@ struct ConnectionHandler {
     shutdown: CancellationToken,
 }
 
-async fn accept(listener: &TcpListener, handler: &ConnectionHandler, connections: &TaskTracker) {
-    let room = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
-    // Never closed.
-    while let Ok(permit) = room.clone().acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                connections.spawn(holding(permit, handler.clone().serve_connection(stream)));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "an HTTP connection was not accepted");
-                sleep(ACCEPT_DELAY).await;
-            }
+async fn accept(
+    listener: &TcpListener,
+    handler: &ConnectionHandler,
+    connections: &TaskTracker,
+) -> Infallible {
+    // None counts as established, so the oldest one is stopped for a new one: anybody may connect and be silent, or not read a
+    // response.
+    let admission = Admission::new(Bounds {
+        total_max: 2 * HTTP_CONNECTIONS_MAX,
+        address_max: 2 * HTTP_CONNECTIONS_MAX,
+        handshakes_max: HTTP_CONNECTIONS_MAX,
+    });
+    loop {
+        if let Some((stream, admitted)) = next(listener, &admission).await {
+            let serving = handler.clone().serve_connection(stream);
+            connections.spawn(async move {
+                tokio::select! {
+                    () = serving => {}
+                    () = admitted.stopped() => {}
+                }
+            });
         }
     }
-}
-
-async fn holding(_permit: OwnedSemaphorePermit, serving: impl Future<Output = ()>) {
-    serving.await;
 }
 
 impl ConnectionHandler {

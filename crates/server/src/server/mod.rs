@@ -7,25 +7,26 @@ pub use error::ServerError;
 
 use self::transport::{Serving, listen, routes, serve};
 use crate::config::ServerConfig;
+use crate::connections::{Admission, Bounds, NodeSockets};
 use crate::context::Context;
 use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
-use crate::tls::{Port, Tls, TlsSockets};
+use crate::tls::{self, Port, Tls};
 use crate::traces::Tracer;
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{drivers, embedded, faults, health, http, tls, traces, watch};
+use crate::{drivers, embedded, faults, health, http, traces, watch};
 use flotilla_engine::NodeId;
 use flotilla_replica::{
-    Config, Environment, Formation, GrpcTransport, PlainSockets, ReadError, Replica, Sockets,
-    Tuning,
+    Config, Environment, Formation, GrpcTransport, ReadError, Replica, Sockets, Tuning,
 };
 use futures::future::join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -194,9 +195,9 @@ impl Server {
 
     async fn stop(mut self) {
         tracing::info!("the node is stopping");
-        self.context.shutdown.cancel();
         // First: while this node drains, it would fire no timers and assign no tasks.
         self.context.gateway.replica().hand_over().await;
+        self.context.shutdown.cancel();
         let ended = timeout(STOP_GRACE, join_all(self.tasks.drain(..))).await;
         for error in ended
             .unwrap_or_default()
@@ -232,13 +233,12 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
 
 /// How the node connects to others and accepts connections at a port.
 fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
-    match tls {
-        Some(tls) => Arc::new(TlsSockets {
-            tls: tls.clone(),
-            port,
-        }),
-        None => Arc::new(PlainSockets),
-    }
+    Arc::new(NodeSockets {
+        tls: tls.cloned(),
+        port,
+        admission: Admission::new(Bounds::of(port)),
+        handshakes: Handle::current(),
+    })
 }
 
 fn replica_config(config: &ServerConfig, client_address: &str) -> Config {

@@ -4,26 +4,26 @@
 //! of one bundle have signed. `certificates` builds rustls's configurations from the three files,
 //! or reports what is wrong with them; `client_verifier` decides which clients to accept, and
 //! `server_verifier` which servers to trust. [`Tls`] holds the newest valid configurations;
-//! `reload` checks the files for changes; `sockets` opens connections, each with the newest
+//! `reload` checks the files for changes; `dialer` opens connections, each with the newest
 //! configuration when it begins. `refusal` describes why one failed, and `log_throttle` limits how
 //! often that is logged.
 
 mod certificate;
 mod certificates;
 mod client_verifier;
+mod dialer;
 mod invalid;
 mod log_throttle;
 mod refusal;
 mod reload;
 mod server_verifier;
-mod sockets;
 #[cfg(test)]
 mod tests;
 
 pub use invalid::TlsInvalid;
 
+pub(crate) use dialer::Dialer;
 pub(crate) use reload::keep_fresh;
-pub(crate) use sockets::TlsSockets;
 
 use self::certificate::describe;
 use self::certificates::{Certificates, Contents};

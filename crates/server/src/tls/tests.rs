@@ -1,6 +1,7 @@
 //! Which files are refused, how files are renewed, and which callers each port accepts.
 
 use super::*;
+use crate::connections::{Admission, Bounds, NodeSockets};
 use flotilla_replica::Sockets;
 use futures::StreamExt;
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
@@ -11,6 +12,7 @@ use rcgen::{
 use std::fs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -233,7 +235,7 @@ async fn dial(node: &Arc<Tls>, port: Port, config: Arc<ServerConfig>) -> Result<
         TlsAcceptor::from(config).accept(stream).await.ok()
     });
     let tls = node.clone();
-    let dialer = TlsSockets { tls, port }.dialer();
+    let dialer = Dialer::new(tls, port);
     let stream = TcpStream::connect(address).await.unwrap();
     let handshake_result = dialer.handshake("127.0.0.1", stream).await;
     let _answered = answering.await.unwrap();
@@ -249,7 +251,13 @@ async fn knock(port: Port, node: &Arc<Tls>, config: Arc<ClientConfig>) -> Result
     let address = listener.local_addr().unwrap();
     let tls = node.clone();
     let serving = tokio::spawn(async move {
-        let mut arriving = TlsSockets { tls, port }.accept(listener);
+        let sockets = NodeSockets {
+            tls: Some(tls),
+            port,
+            admission: Admission::new(Bounds::of(port)),
+            handshakes: Handle::current(),
+        };
+        let mut arriving = sockets.accept(listener);
         while let Some(Ok(mut stream)) = arriving.next().await {
             stream.write_all(b"!").await.unwrap();
         }

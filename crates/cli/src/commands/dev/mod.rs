@@ -5,6 +5,7 @@ mod layout;
 use self::layout::Layout;
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
@@ -90,6 +91,7 @@ async fn run(
     text: &str,
     mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
+    open_files::raise_limit();
     // Started together, because the first start of a cluster waits for all its members.
     let starting = try_join_all(configs.into_iter().map(Server::start));
     let servers = tokio::select! {

@@ -6,6 +6,7 @@ mod waiting;
 use self::settings::Settings;
 use self::waiting::Waiting;
 use crate::failure::Failure;
+use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
@@ -59,6 +60,7 @@ impl Server {
 
 async fn serve(config: ServerConfig) -> Result<(), Failure> {
     let mut shutdown = Shutdown::new()?;
+    open_files::raise_limit();
     let node_id = config.node_id;
     let waiting = Waiting::new(&config);
     let server = tokio::select! {

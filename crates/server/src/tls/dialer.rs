@@ -1,77 +1,22 @@
-//! Opens and accepts gRPC connections over TLS.
+//! Opens gRPC connections over TLS.
 
 use super::refusal::words;
 use super::{Port, Tls};
-use crate::limits::TLS_HANDSHAKES_MAX;
 use axum::http::Uri;
-use flotilla_replica::{Accepted, Arrivals, Sockets};
-use futures::StreamExt;
 use futures::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Channel, Endpoint};
 use tower::Service;
-
-/// gRPC connections over TLS.
-pub(crate) struct TlsSockets {
-    /// The node's TLS.
-    pub(crate) tls: Arc<Tls>,
-    /// The port at which they are accepted, and to which port of other nodes they are opened.
-    pub(crate) port: Port,
-}
-
-impl Sockets for TlsSockets {
-    fn channel(&self, endpoint: &Endpoint) -> Channel {
-        endpoint.connect_with_connector_lazy(self.dialer())
-    }
-
-    fn accept(&self, listener: TcpListener) -> Arrivals {
-        let (tls, port) = (self.tls.clone(), self.port);
-        let arriving = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let handshake_result = arriving.map(move |arrived| accept_tls(tls.clone(), port, arrived));
-        // A slow handshake blocks no other connection.
-        let handshake_result = handshake_result.buffer_unordered(TLS_HANDSHAKES_MAX);
-        Box::pin(handshake_result.filter_map(std::future::ready))
-    }
-}
-
-impl TlsSockets {
-    /// Opens connections.
-    pub(super) fn dialer(&self) -> Dialer {
-        Dialer {
-            tls: self.tls.clone(),
-            port: self.port,
-            last_logged: Arc::default(),
-        }
-    }
-}
-
-/// An established connection; `None` if it is refused.
-async fn accept_tls(
-    tls: Arc<Tls>,
-    port: Port,
-    arrived: io::Result<TcpStream>,
-) -> Option<io::Result<Accepted>> {
-    let stream = match arrived {
-        Ok(stream) => stream,
-        Err(error) => return Some(Err(error)),
-    };
-    // A separate task: the cryptography of one handshake must not wait for that of another.
-    let handshake = tokio::spawn(async move { tls.handshake_or_log(port, stream).await });
-    let stream = handshake.await.ok()??;
-    Some(Ok(Accepted::new(stream)))
-}
 
 /// Connects to a node.
 #[derive(Clone)]
-pub(super) struct Dialer {
+pub(crate) struct Dialer {
     tls: Arc<Tls>,
     port: Port,
     /// The last failure that was logged: it recurs with every attempt.
@@ -103,6 +48,14 @@ impl Service<Uri> for Dialer {
 }
 
 impl Dialer {
+    pub(crate) fn new(tls: Arc<Tls>, port: Port) -> Self {
+        Self {
+            tls,
+            port,
+            last_logged: Arc::default(),
+        }
+    }
+
     /// Performs the TLS handshake with the node at this host.
     pub(super) async fn handshake(
         &self,

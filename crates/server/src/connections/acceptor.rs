@@ -1,0 +1,206 @@
+//! Accepts connections within the bounds of a port.
+
+use super::admission::{Admission, Admitted};
+use flotilla_replica::{Accepted, Arrivals};
+use futures::StreamExt;
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// The delay after a failed accept: the process may be out of file descriptors.
+const ACCEPT_DELAY: Duration = Duration::from_millis(100);
+/// Connections that are established and wait to be served.
+const ARRIVALS_MAX: usize = 64;
+
+/// Accepts connections until the stream is dropped. `establish` performs the handshake of one; it returns `None` if that fails.
+pub(super) fn accept<S, F>(
+    listener: TcpListener,
+    admission: Arc<Admission>,
+    establish: impl Fn(TcpStream) -> F + Send + Sync + 'static,
+) -> Arrivals
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Option<S>> + Send + 'static,
+{
+    let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
+    tokio::spawn(async move {
+        let accepting = async {
+            loop {
+                let Some((stream, admitted)) = next(&listener, &admission).await else {
+                    continue;
+                };
+                // A slow handshake blocks no other connection.
+                tokio::spawn(enter(admitted, establish(stream), arrived.clone()));
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = arrived.closed() => {}
+        }
+    });
+    Box::pin(ReceiverStream::new(arrivals).map(Ok))
+}
+
+/// The next connection, unless it is refused.
+pub(crate) async fn next(
+    listener: &TcpListener,
+    admission: &Arc<Admission>,
+) -> Option<(TcpStream, Admitted)> {
+    match listener.accept().await {
+        Ok((stream, from)) => {
+            let Some(admitted) = admission.admit(from.ip()) else {
+                tracing::debug!(%from, "a connection was closed: there are too many");
+                return None;
+            };
+            stream.set_nodelay(true).ok()?;
+            Some((stream, admitted))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection was not accepted");
+            tokio::time::sleep(ACCEPT_DELAY).await;
+            None
+        }
+    }
+}
+
+/// Establishes a connection, unless it is stopped for another one first.
+async fn enter<S>(
+    admitted: Admitted,
+    establishing: impl Future<Output = Option<S>>,
+    arrived: mpsc::Sender<Accepted>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let established = tokio::select! {
+        established = establishing => established,
+        () = admitted.stopped() => None,
+    };
+    if let Some(stream) = established {
+        admitted.establish();
+        let counted = Counted {
+            stream,
+            _admitted: admitted,
+        };
+        // The server may have ended.
+        drop(arrived.send(Accepted::new(counted)).await);
+    }
+}
+
+/// A connection that counts until it is dropped.
+struct Counted<S> {
+    stream: S,
+    _admitted: Admitted,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connections::Bounds;
+    use std::net::SocketAddr;
+    use tokio::io::AsyncReadExt;
+
+    /// A port whose connections are established once the other end has sent a byte.
+    async fn port(handshakes_max: usize, total_max: usize) -> (SocketAddr, Arrivals) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let admission = Admission::new(Bounds {
+            total_max,
+            address_max: total_max,
+            handshakes_max,
+        });
+        let arrivals = accept(listener, admission, |mut stream: TcpStream| async move {
+            stream.read_u8().await.ok().map(|_| stream)
+        });
+        (address, arrivals)
+    }
+
+    /// Waits until the other end has closed a connection.
+    async fn expect_closed(mut stream: TcpStream) {
+        let read = stream.read(&mut [0]).await;
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    }
+
+    #[tokio::test]
+    async fn silent_connections_do_not_keep_out_others() {
+        let (address, mut arrivals) = port(4, 100).await;
+        let mut silent = Vec::new();
+        for _ in 0..8 {
+            silent.push(TcpStream::connect(address).await.expect("a connection"));
+        }
+        for stream in silent.drain(..4) {
+            expect_closed(stream).await;
+        }
+        let honest = TcpStream::connect(address).await.expect("a connection");
+        honest.writable().await.expect("it is open");
+        honest.try_write(&[1]).expect("a byte is sent");
+        let arrived = arrivals.next().await.expect("it runs");
+        assert!(arrived.is_ok());
+        drop(silent);
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_bound_are_closed() {
+        let (address, mut arrivals) = port(4, 2).await;
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let stream = TcpStream::connect(address).await.expect("a connection");
+            stream.writable().await.expect("it is open");
+            stream.try_write(&[1]).expect("a byte is sent");
+            open.push((stream, arrivals.next().await.expect("it runs")));
+        }
+        expect_closed(TcpStream::connect(address).await.expect("a connection")).await;
+        // The place is free once the server has dropped its end.
+        open.pop();
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.writable().await.expect("it is open");
+        stream.try_write(&[1]).expect("a byte is sent");
+        assert!(arrivals.next().await.expect("it runs").is_ok());
+    }
+}

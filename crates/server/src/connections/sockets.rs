@@ -1,0 +1,59 @@
+//! The sockets under the gRPC of a node: plain TCP, or TLS.
+
+use super::acceptor;
+use super::admission::Admission;
+use crate::tls::{Dialer, Port, Tls};
+use flotilla_replica::{Arrivals, Sockets};
+use std::future::ready;
+use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tonic::transport::{Channel, Endpoint};
+
+/// The sockets under the gRPC of a node.
+pub(crate) struct NodeSockets {
+    /// The node's TLS, if it has certificates.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// The port at which connections are accepted, and to which port of other nodes they are opened.
+    pub(crate) port: Port,
+    /// The bounds of the accepted connections.
+    pub(crate) admission: Arc<Admission>,
+    /// Executes the cryptography of handshakes, so that they do not delay heartbeats.
+    pub(crate) handshakes: Handle,
+}
+
+impl Sockets for NodeSockets {
+    fn channel(&self, endpoint: &Endpoint) -> Channel {
+        match &self.tls {
+            Some(tls) => endpoint.connect_with_connector_lazy(Dialer::new(tls.clone(), self.port)),
+            None => endpoint.connect_lazy(),
+        }
+    }
+
+    fn accept(&self, listener: TcpListener) -> Arrivals {
+        let Some(tls) = self.tls.clone() else {
+            let establish = |stream: TcpStream| ready(Some(stream));
+            return acceptor::accept(listener, self.admission.clone(), establish);
+        };
+        let (port, handshakes) = (self.port, self.handshakes.clone());
+        acceptor::accept(listener, self.admission.clone(), move |stream| {
+            let tls = tls.clone();
+            let handshake =
+                handshakes.spawn(async move { tls.handshake_or_log(port, stream).await });
+            let stop = AbortOnDrop(handshake.abort_handle());
+            async move {
+                let _stop = stop;
+                handshake.await.ok().flatten()
+            }
+        })
+    }
+}
+
+/// Ends a task whose result is not needed any longer.
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
