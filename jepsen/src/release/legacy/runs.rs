@@ -9,7 +9,7 @@ const WORKFLOW: &str = "release-run";
 const DEFINITION: &str = "kind: Workflow
 name: release-run
 version: \"1.0.0\"
-retention_ms: 3153600000000
+retention_ms: 316224000000
 searchAttributes: [{name: customer, type: string, from: input.customer}]
 output: $.steps.start.output
 start:

@@ -10,7 +10,7 @@ const WORKFLOW: &str = "release-task";
 const DEFINITION: &str = "kind: Workflow
 name: release-task
 version: \"1.0.0\"
-retention_ms: 3153600000000
+retention_ms: 316224000000
 start:
   run: \"@actions/release-work\"
   transitions: {success: flo.Completed, failure: flo.Failed}

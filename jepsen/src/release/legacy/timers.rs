@@ -38,7 +38,7 @@ fn definition() -> String {
         "kind: Workflow
 name: {WORKFLOW}
 version: \"1.0.0\"
-retention_ms: 3153600000000
+retention_ms: 316224000000
 start:
   waitForSignal: {{type: never, timeoutMs: {DUE_MS}, onTimeout: flo.Completed}}
   transitions: {{success: flo.Failed}}
