@@ -4,15 +4,17 @@
 //! Most learn of their removal from the log. A member that was down meanwhile receives nothing
 //! more, and cannot distinguish that from a silent leader; so every member that does not lead asks
 //! the others from time to time. After a quorum was lost and a backup restored, another cluster responds at their addresses.
-//! A member without a leader then ends. One that has a leader continues: its quorum is intact, and the other cluster is at a
-//! wrong address.
+//! A member without a leader then ends, once the other cluster has the addresses of a majority. Before
+//! that, the other cluster may be at a wrong address, and the quorum may only be late.
 
 use crate::cluster::formation::{self, ProbedPeer};
 use crate::core::Core;
 use crate::fatal::FatalError;
+use crate::membership::StoredMembership;
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
@@ -72,11 +74,11 @@ async fn ask_others(core: &Core) -> Option<StartError> {
     let others = members
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);
-    let pending = others.map(|(_, member)| async {
+    let pending = others.map(|(node_id, member)| async {
         let address = member.peer_address.clone();
         let found = formation::probe(core, &address).await?;
         Some(ProbedPeer {
-            expected: None,
+            expected: Some(NodeId(*node_id)),
             address,
             found,
         })
@@ -87,9 +89,28 @@ async fn ask_others(core: &Core) -> Option<StartError> {
         return Some(StartError::Removed(NodeId(core.local.node_id)));
     }
     let other = formation::check_cluster(own, &probed).err()?;
-    if core.has_leader_contact() {
-        tracing::error!(node_id = core.local.node_id, "{other}");
+    if core.has_leader_contact() || may_elect(&members, &foreign(own, &probed)) {
+        tracing::warn!(node_id = core.local.node_id, "{other}");
         return None;
     }
     Some(other)
+}
+
+/// The members at whose addresses another cluster responds.
+fn foreign(own: &str, probed: &[ProbedPeer]) -> BTreeSet<u64> {
+    let foreign = probed
+        .iter()
+        .filter(|peer| !peer.found.cluster_id.is_empty() && peer.found.cluster_id != own);
+    foreign
+        .filter_map(|peer| peer.expected.map(|node_id| node_id.0))
+        .collect()
+}
+
+/// Whether the voters without these could be a quorum.
+fn may_elect(members: &StoredMembership, without: &BTreeSet<u64>) -> bool {
+    let configs = members.membership().get_joint_config();
+    configs.iter().all(|voters| {
+        let left = voters.iter().filter(|voter| !without.contains(voter));
+        left.count() > voters.len() / 2
+    })
 }
