@@ -19,16 +19,13 @@ pub(crate) fn of(metadata: &MetadataMap) -> Instant {
 
 /// As [`of`]; `None` if the caller sets no timeout.
 pub(crate) fn given(metadata: &MetadataMap) -> Option<Instant> {
-    of_header(metadata.get(HEADER)?.to_str().ok()?)
+    in_headers(metadata.as_ref())
 }
 
 /// As [`given`], from the headers of a request.
 pub(crate) fn in_headers(headers: &HeaderMap) -> Option<Instant> {
-    of_header(headers.get(HEADER)?.to_str().ok()?)
-}
-
-fn of_header(text: &str) -> Option<Instant> {
-    Some(Instant::now() + usable(parse(text)?))
+    let timeout = parse(headers.get(HEADER)?.to_str().ok()?)?;
+    Some(Instant::now() + usable(timeout))
 }
 
 /// The part of the caller's timeout that is left for the work.

@@ -156,6 +156,13 @@ pub(crate) struct ProbedPeer {
     pub(crate) found: ProbeResponse,
 }
 
+impl ProbedPeer {
+    /// Whether it belongs to another cluster than `own`.
+    pub(crate) fn is_foreign(&self, own: &str) -> bool {
+        !self.found.cluster_id.is_empty() && self.found.cluster_id != own
+    }
+}
+
 async fn probe_all(core: &Core, formation: &Formation) -> Vec<ProbedPeer> {
     let targets: Vec<(Option<NodeId>, &String)> = match formation {
         Formation::Found { peers } => peers
@@ -165,6 +172,14 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<ProbedPeer> {
             .collect(),
         Formation::Join { seeds } => seeds.iter().map(|address| (None, address)).collect(),
     };
+    probe_each(core, targets).await
+}
+
+/// Probes addresses, with the node that is expected at each. Those that do not respond in time are left out.
+pub(crate) async fn probe_each<'a>(
+    core: &Core,
+    targets: impl IntoIterator<Item = (Option<NodeId>, &'a String)>,
+) -> Vec<ProbedPeer> {
     let pending = targets.into_iter().map(|(expected, address)| async move {
         Some(ProbedPeer {
             expected,
@@ -237,16 +252,14 @@ fn check_ids(probed: &[ProbedPeer]) -> Result<(), StartError> {
 
 /// Refuses peers that belong to another cluster.
 pub(crate) fn check_cluster(own: &str, probed: &[ProbedPeer]) -> Result<(), StartError> {
-    for ProbedPeer { address, found, .. } in probed {
-        if !found.cluster_id.is_empty() && found.cluster_id != own {
-            return Err(StartError::OtherCluster {
-                own: own.to_owned(),
-                other: found.cluster_id.clone(),
-                address: address.clone(),
-            });
-        }
+    match probed.iter().find(|peer| peer.is_foreign(own)) {
+        Some(foreign) => Err(StartError::OtherCluster {
+            own: own.to_owned(),
+            other: foreign.found.cluster_id.clone(),
+            address: foreign.address.clone(),
+        }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether a peer reports that this node was a member of its cluster and was removed.

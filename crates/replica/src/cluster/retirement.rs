@@ -13,7 +13,6 @@ use crate::fatal::FatalError;
 use crate::membership::StoredMembership;
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;
-use futures::future::join_all;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,16 +73,8 @@ async fn ask_others(core: &Core) -> Option<StartError> {
     let others = members
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);
-    let pending = others.map(|(node_id, member)| async {
-        let address = member.peer_address.clone();
-        let found = formation::probe(core, &address).await?;
-        Some(ProbedPeer {
-            expected: Some(NodeId(*node_id)),
-            address,
-            found,
-        })
-    });
-    let probed: Vec<ProbedPeer> = join_all(pending).await.into_iter().flatten().collect();
+    let targets = others.map(|(node_id, member)| (Some(NodeId(*node_id)), &member.peer_address));
+    let probed = formation::probe_each(core, targets).await;
     let mut found = probed.iter().map(|peer| &peer.found);
     if found.any(|found| formation::is_retired(core, found)) {
         return Some(StartError::Removed(NodeId(core.local.node_id)));
@@ -98,9 +89,7 @@ async fn ask_others(core: &Core) -> Option<StartError> {
 
 /// The members at whose addresses another cluster responds.
 fn foreign(own: &str, probed: &[ProbedPeer]) -> BTreeSet<u64> {
-    let foreign = probed
-        .iter()
-        .filter(|peer| !peer.found.cluster_id.is_empty() && peer.found.cluster_id != own);
+    let foreign = probed.iter().filter(|peer| peer.is_foreign(own));
     foreign
         .filter_map(|peer| peer.expected.map(|node_id| node_id.0))
         .collect()

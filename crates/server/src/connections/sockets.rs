@@ -8,6 +8,7 @@ use std::future::ready;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::{Channel, Endpoint};
 
 /// The sockets under the gRPC of a node.
@@ -38,22 +39,9 @@ impl Sockets for NodeSockets {
         let (port, handshakes) = (self.port, self.handshakes.clone());
         acceptor::accept(listener, self.admission.clone(), move |stream| {
             let tls = tls.clone();
-            let handshake =
-                handshakes.spawn(async move { tls.handshake_or_log(port, stream).await });
-            let stop = AbortOnDrop(handshake.abort_handle());
-            async move {
-                let _stop = stop;
-                handshake.await.ok().flatten()
-            }
+            let handshake = async move { tls.handshake_or_log(port, stream).await };
+            let handshake = AbortOnDropHandle::new(handshakes.spawn(handshake));
+            async move { handshake.await.ok().flatten() }
         })
-    }
-}
-
-/// Ends a task whose result is not needed any longer.
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
