@@ -1,6 +1,7 @@
 //! The context that all parts of a node share.
 
 use crate::gateway::Gateway;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::tls::Tls;
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) schemas: Schemas,
     /// The node's counters.
     pub(crate) metrics: Arc<Metrics>,
+    /// The node's memory.
+    pub(crate) memory: Memory,
     /// This node's id.
     pub(crate) node: NodeId,
     /// The `host:port` of this node's gRPC, for clients.

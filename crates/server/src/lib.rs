@@ -24,6 +24,7 @@ mod gateway;
 mod health;
 mod http;
 mod limits;
+mod memory;
 mod metrics;
 mod middleware;
 mod readiness;

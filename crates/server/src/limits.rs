@@ -2,15 +2,29 @@
 //! the engine's `limits`.
 
 use flotilla_engine::limits::{
-    DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
+    DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
 use std::time::Duration;
 
 /// A request's message. In bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// Requests in progress on one node; further ones are shed.
-pub(crate) const REQUESTS_MAX: usize = 16_384;
+/// The memory that a node needs under load. In bytes.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 256 << 20;
+/// All requests in progress on one node, if an eighth of its memory is less. In bytes.
+pub(crate) const REQUESTS_BYTES_MIN: usize = 32 << 20;
+/// All requests in progress on one node, however much memory it has; further ones are shed. In bytes.
+pub(crate) const REQUESTS_BYTES_MAX: usize = 1 << 30;
+/// What a request counts for, beside its message. In bytes.
+pub(crate) const REQUEST_BYTES: usize = 8 << 10;
+/// How often a message may be in memory: as it arrived, decoded, and encoded for the log or the leader.
+pub(crate) const MESSAGE_COPIES: usize = 3;
+/// Requests that have arrived in part; for a further one, the oldest one is ended.
+pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
+/// Commands that wait for the leader's next entries, if a sixteenth of the node's memory is less. In bytes.
+pub(crate) const QUEUE_BYTES_MIN: usize = 2 * ENTRY_BYTES_MAX;
+/// Commands that wait for the leader's next entries, however much memory the node has. In bytes.
+pub(crate) const QUEUE_BYTES_MAX: usize = 128 << 20;
 /// How long a request that is one message may take to arrive.
 pub(crate) const RECEIVING_MAX: Duration = Duration::from_secs(30);
 /// How long the caller of a shed request should wait.
@@ -176,6 +190,13 @@ const _: () = assert!(STOP_TIME.as_secs() >= 3 * STOP_GRACE.as_secs() + 10);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);
+// Any request fits, even on the smallest node, and even if as many as possible have arrived in part.
+const _: () = assert!(
+    MESSAGE_COPIES * MESSAGE_BYTES_MAX + (PARTIAL_REQUESTS_MAX + 1) * REQUEST_BYTES
+        <= REQUESTS_BYTES_MIN
+);
+// New work may use half of the queue.
+const _: () = assert!(QUEUE_BYTES_MIN >= 2 * ENTRY_BYTES_MAX);
 // The records of all firings in flight.
 const _: () = assert!(
     TRIGGERS_IN_FLIGHT_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20

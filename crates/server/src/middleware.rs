@@ -1,15 +1,15 @@
-//! The middleware that wraps every gRPC service: it counts requests, opens their log span, limits
-//! how many are in progress, and names the leader in the response.
+//! The middleware that wraps every gRPC service: it counts requests, opens their log span, reserves
+//! memory for them, and names the leader in the response.
 
-use crate::errors::Refusal;
-use crate::limits::REQUESTS_MAX;
+use crate::memory::MemoryPool;
 use crate::metrics::Requests;
+use crate::receiving::{self, RequestMemory};
 use crate::span;
 use crate::traces::{TracedCall, Tracer};
 use flotilla_replica::{Leader, Leadership};
 use std::sync::Arc;
 use std::task::{self, Poll};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tonic::codegen::{BoxFuture, Service};
 use tonic::{Code, Status};
@@ -26,8 +26,7 @@ pub(crate) struct Middleware {
     leadership: watch::Receiver<Leadership>,
     requests: Arc<Requests>,
     tracer: Option<Arc<Tracer>>,
-    // Held until the response begins: streams have their own limits.
-    permits: Arc<Semaphore>,
+    memory: MemoryPool,
 }
 
 /// The services behind the middleware.
@@ -38,18 +37,19 @@ pub(crate) struct MiddlewareService<S> {
 }
 
 impl Middleware {
-    /// The middleware of a node that follows `leadership`, counts its `requests` and traces them
-    /// with `tracer`.
+    /// The middleware of a node that follows `leadership`, counts its `requests`, traces them with
+    /// `tracer` and reserves their `memory`.
     pub(crate) fn new(
         leadership: watch::Receiver<Leadership>,
         requests: Arc<Requests>,
         tracer: Option<Arc<Tracer>>,
+        memory: MemoryPool,
     ) -> Self {
         Self {
             leadership,
             requests,
             tracer,
-            permits: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            memory,
         }
     }
 
@@ -95,14 +95,18 @@ where
         if let Some(traced) = &traced {
             request.extensions_mut().insert(traced.trace());
         }
-        let permit = middleware.permits.clone().try_acquire_owned();
-        let inner_call = permit.is_ok().then(|| self.inner.call(request));
+        // Held until the response begins: streams have their own limits.
+        let memory = RequestMemory::reserve(&middleware.memory);
+        let inner_call = memory.as_ref().map(|memory| {
+            request.extensions_mut().insert(memory.clone());
+            self.inner.call(request)
+        });
         let serving = async move {
             let mut response = match inner_call {
                 Some(inner_call) => inner_call.await?,
-                None => shed(),
+                None => Status::from(receiving::overloaded()).into_http(),
             };
-            drop(permit);
+            drop(memory);
             if let Some(leader) = middleware.leader() {
                 response.headers_mut().insert(LEADER, leader);
             }
@@ -124,14 +128,10 @@ fn code(headers: &HeaderMap) -> Code {
     status.map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
 }
 
-fn shed<A: Default>() -> Response<A> {
-    let message = format!("expected at most {REQUESTS_MAX} requests in progress, but more came");
-    Status::from(Refusal::overloaded(message)).into_http()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::REQUEST_BYTES;
     use flotilla_engine::NodeId;
     use futures::future::{Ready, ready};
     use std::convert::Infallible;
@@ -165,6 +165,10 @@ mod tests {
         }
     }
 
+    fn middleware(leadership: watch::Receiver<Leadership>, memory: MemoryPool) -> Middleware {
+        Middleware::new(leadership, Arc::new(Requests::new()), None, memory)
+    }
+
     async fn call(middleware: &Middleware) -> Response<()> {
         middleware.layer(Echo).call(Request::new(())).await.unwrap()
     }
@@ -172,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn every_reply_names_the_leader_that_is_known_then() {
         let (sender, receiver) = watch::channel(leadership(None));
-        let middleware = Middleware::new(receiver, Arc::new(Requests::new()), None);
+        let middleware = middleware(receiver, MemoryPool::new(REQUEST_BYTES));
         assert_eq!(call(&middleware).await.headers().get(LEADER), None);
         sender.send_replace(leadership(Some("b:9000")));
         assert_eq!(call(&middleware).await.headers()[LEADER], "b:9000");
@@ -183,15 +187,14 @@ mod tests {
     #[tokio::test]
     async fn a_full_node_turns_requests_away_and_names_the_leader() {
         let (_sender, receiver) = watch::channel(leadership(Some("b:9000")));
-        let middleware = Middleware::new(receiver, Arc::new(Requests::new()), None);
-        let _all = middleware
-            .permits
-            .clone()
-            .acquire_many_owned(u32::try_from(REQUESTS_MAX).unwrap())
-            .await
-            .unwrap();
+        let memory = MemoryPool::new(2 * REQUEST_BYTES);
+        let middleware = middleware(receiver, memory.clone());
+        let reserved = memory.try_reserve(REQUEST_BYTES + 1).expect("it is free");
         let response = call(&middleware).await;
         assert_eq!(response.headers()["grpc-status"], "8");
         assert_eq!(response.headers()[LEADER], "b:9000");
+        drop(reserved);
+        assert_eq!(call(&middleware).await.headers().get("grpc-status"), None);
+        assert_eq!(memory.bytes_reserved(), 0, "it is answered");
     }
 }

@@ -1,13 +1,19 @@
-//! How long a request may take to arrive.
+//! How requests arrive: how much memory and time they may take.
 //!
-//! A caller whose request never ends would hold its place among the requests in progress. So each request that is one message
-//! has a deadline; streams have their own limits.
+//! The parts of a request count against the node's memory as they arrive, before anything is decoded. A caller whose request
+//! never ends would hold its memory, so each request that is one message has a deadline, and the oldest requests that have
+//! arrived in part end when there are too many or no memory is left. Streams have their own limits.
 
 use crate::deadline;
-use crate::limits::RECEIVING_MAX;
+use crate::errors::Refusal;
+use crate::limits::{MESSAGE_COPIES, PARTIAL_REQUESTS_MAX, RECEIVING_MAX, REQUEST_BYTES};
+use crate::memory::{MemoryPool, Reservation};
 use hyper::body::{Frame, SizeHint};
+use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::Status;
 use tonic::body::Body;
@@ -20,26 +26,146 @@ const STREAMS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Ends a request that has not arrived by its deadline, or within [`RECEIVING_MAX`].
-pub(crate) fn within_deadline(request: Request<Body>) -> Request<Body> {
-    if STREAMS.contains(&request.uri().path()) {
-        return request;
-    }
-    let latest = Instant::now() + RECEIVING_MAX;
-    let given = deadline::in_headers(request.headers());
-    let until = given.map_or(latest, |given| given.min(latest));
-    request.map(|body| {
-        Body::new(Receiving {
-            body,
-            deadline: Box::pin(sleep_until(until)),
-        })
-    })
+/// The memory of one request, shared by what receives it and by what answers it.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestMemory {
+    reservation: Arc<Mutex<Reservation>>,
 }
 
-/// A body that fails once its deadline has passed.
+/// The requests that have arrived in part, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Receiver {
+    partial: Arc<Mutex<PartialRequests>>,
+}
+
+#[derive(Debug, Default)]
+struct PartialRequests {
+    number_next: u64,
+    /// Dropping one ends its request.
+    by_number: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// A request's place among those that have arrived in part, until it is dropped.
+#[derive(Debug)]
+struct Place {
+    receiver: Receiver,
+    number: u64,
+    ended: oneshot::Receiver<()>,
+}
+
+/// The node has no memory for a request.
+pub(crate) fn overloaded() -> Refusal {
+    Refusal::overloaded("expected memory for the request, but requests in progress use all of it")
+}
+
+impl RequestMemory {
+    /// Reserves what a request needs beside its message; `None` if that is not free.
+    pub(crate) fn reserve(pool: &MemoryPool) -> Option<Self> {
+        let reservation = pool.try_reserve(REQUEST_BYTES)?;
+        Some(Self {
+            reservation: Arc::new(Mutex::new(reservation)),
+        })
+    }
+
+    /// Reserves what `bytes` more of its message need; false if that is not free.
+    pub(crate) fn grow(&self, bytes: usize) -> bool {
+        let mut reservation = self
+            .reservation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        reservation.grow(bytes.saturating_mul(MESSAGE_COPIES))
+    }
+}
+
+impl Receiver {
+    /// Bounds the memory and the time that a request takes to arrive.
+    pub(crate) fn bounded(&self, mut request: Request<Body>) -> Request<Body> {
+        let memory = request.extensions_mut().remove::<RequestMemory>();
+        let Some(memory) = memory.filter(|_| !STREAMS.contains(&request.uri().path())) else {
+            return request;
+        };
+        let latest = Instant::now() + RECEIVING_MAX;
+        let given = deadline::in_headers(request.headers());
+        let until = given.map_or(latest, |given| given.min(latest));
+        request.map(|body| {
+            Body::new(Receiving {
+                body,
+                memory,
+                receiver: self.clone(),
+                until,
+                waiting: None,
+            })
+        })
+    }
+
+    /// A place for a request that has arrived in part.
+    fn place(&self) -> Place {
+        let mut partial = self.partial();
+        if partial.by_number.len() >= PARTIAL_REQUESTS_MAX {
+            partial.by_number.pop_first();
+        }
+        let (held, ended) = oneshot::channel();
+        let number = partial.number_next;
+        partial.number_next += 1;
+        partial.by_number.insert(number, held);
+        Place {
+            receiver: self.clone(),
+            number,
+            ended,
+        }
+    }
+
+    /// Ends the oldest request that has arrived in part.
+    fn end_oldest(&self) {
+        self.partial().by_number.pop_first();
+    }
+
+    fn partial(&self) -> MutexGuard<'_, PartialRequests> {
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.receiver.partial().by_number.remove(&self.number);
+    }
+}
+
+/// A body that fails once its deadline has passed, or when the node has no memory for it.
 struct Receiving {
     body: Body,
-    deadline: Pin<Box<Sleep>>,
+    memory: RequestMemory,
+    receiver: Receiver,
+    until: Instant,
+    // Most requests arrive as a whole and never wait.
+    waiting: Option<(Place, Pin<Box<Sleep>>)>,
+}
+
+impl Receiving {
+    /// Counts a part that has arrived.
+    fn received(&self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Status> {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        if self.memory.grow(bytes) {
+            return Ok(frame);
+        }
+        // It frees its memory for the requests that come next.
+        self.receiver.end_oldest();
+        Err(overloaded().into())
+    }
+
+    /// Waits until the request must end although a part is missing.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+        let (receiver, until) = (&self.receiver, self.until);
+        let (place, deadline) = self
+            .waiting
+            .get_or_insert_with(|| (receiver.place(), Box::pin(sleep_until(until))));
+        if Pin::new(&mut place.ended).poll(context).is_ready() {
+            return Poll::Ready(overloaded().into());
+        }
+        ready!(deadline.as_mut().poll(context));
+        let message = "expected the request to arrive in time, but a part of it is missing";
+        Poll::Ready(Status::deadline_exceeded(message))
+    }
 }
 
 impl hyper::body::Body for Receiving {
@@ -50,12 +176,11 @@ impl hyper::body::Body for Receiving {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            return Poll::Ready(frame);
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(self.received(frame))),
+            Poll::Ready(ended) => Poll::Ready(ended),
+            Poll::Pending => Poll::Ready(Some(Err(ready!(self.poll_end(context))))),
         }
-        ready!(self.deadline.as_mut().poll(context));
-        let message = "expected the request to arrive in time, but a part of it is missing";
-        Poll::Ready(Some(Err(Status::deadline_exceeded(message))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -71,27 +196,50 @@ impl hyper::body::Body for Receiving {
 mod tests {
     use super::*;
     use flotilla_api::FILE_DESCRIPTOR_SET;
-    use futures::stream;
+    use futures::{FutureExt, StreamExt, stream};
     use hyper::body::Body as _;
     use prost::Message;
     use prost_types::FileDescriptorSet;
     use std::convert::Infallible;
     use std::time::Duration;
+    use tonic::Code;
+
+    const CALL: &str = "/flotilla.v1.Any/Call";
+
+    /// A request of which `part` arrives, and nothing after it.
+    fn partial(pool: &MemoryPool, part: Vec<u8>) -> Request<Body> {
+        let part = stream::iter([Ok::<_, Infallible>(Bytes::from(part))]);
+        let body = axum::body::Body::from_stream(part.chain(stream::pending()));
+        let mut request = Request::new(Body::new(body));
+        *request.uri_mut() = CALL.parse().expect("a path");
+        let memory = RequestMemory::reserve(pool).expect("it is free");
+        request.extensions_mut().insert(memory);
+        request
+    }
 
     /// A request of which no part arrives.
     fn silent(path: &str, timeout: Option<&str>) -> Request<Body> {
-        let parts = stream::pending::<Result<Bytes, Infallible>>();
-        let body = Body::new(axum::body::Body::from_stream(parts));
-        let mut request = Request::builder().uri(path);
+        let mut request = partial(&MemoryPool::new(REQUEST_BYTES), Vec::new());
+        *request.uri_mut() = path.parse().expect("a path");
         if let Some(timeout) = timeout {
-            request = request.header("grpc-timeout", timeout);
+            let timeout = timeout.parse().expect("a header");
+            request.headers_mut().insert("grpc-timeout", timeout);
         }
-        request.body(body).expect("a request")
+        request
     }
 
-    async fn next(request: Request<Body>) -> Option<Result<Frame<Bytes>, Status>> {
-        let mut body = request.into_body();
-        std::future::poll_fn(move |context| Pin::new(&mut body).poll_frame(context)).await
+    async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, Status>> {
+        std::future::poll_fn(move |context| Pin::new(&mut *body).poll_frame(context)).await
+    }
+
+    /// The status with which a request ends before it has arrived.
+    async fn status(body: &mut Body) -> Status {
+        loop {
+            match next(body).await.expect("it does not end") {
+                Ok(_) => {}
+                Err(status) => return status,
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -102,9 +250,9 @@ mod tests {
             (Some("2S"), Duration::from_millis(1_800)),
         ] {
             let begun = Instant::now();
-            let frame = next(within_deadline(silent("/flotilla.v1.Any/Call", timeout))).await;
-            let error = frame.expect("an error").expect_err("it did not arrive");
-            assert_eq!(error.code(), tonic::Code::DeadlineExceeded);
+            let request = Receiver::default().bounded(silent(CALL, timeout));
+            let status = status(&mut request.into_body()).await;
+            assert_eq!(status.code(), Code::DeadlineExceeded);
             assert_eq!(
                 begun.elapsed().as_millis(),
                 expected.as_millis(),
@@ -115,9 +263,45 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_may_be_silent() {
-        let request = within_deadline(silent(STREAMS[0], Some("1S")));
-        let waited = tokio::time::timeout(2 * RECEIVING_MAX, next(request)).await;
+        let request = Receiver::default().bounded(silent(STREAMS[0], Some("1S")));
+        let mut body = request.into_body();
+        let waited = tokio::time::timeout(2 * RECEIVING_MAX, status(&mut body)).await;
         assert!(waited.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_arrives_counts_and_ends_without_memory() {
+        let pool = MemoryPool::new(2 * REQUEST_BYTES + 2 * MESSAGE_COPIES * 1_000);
+        let receiver = Receiver::default();
+        let bounded = |bytes| receiver.bounded(partial(&pool, vec![0; bytes]));
+        let mut oldest = bounded(1_000).into_body();
+        assert!(next(&mut oldest).await.is_some_and(|part| part.is_ok()));
+        assert!(status(&mut oldest).now_or_never().is_none(), "it waits");
+        let reserved = REQUEST_BYTES + MESSAGE_COPIES * 1_000;
+        assert_eq!(pool.bytes_reserved(), reserved);
+        let refused = status(&mut bounded(1_001).into_body()).await;
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        let ended = status(&mut oldest).await;
+        assert_eq!(ended.code(), Code::ResourceExhausted, "it was the oldest");
+        drop(oldest);
+        assert_eq!(pool.bytes_reserved(), 0);
+        let mut next_one = bounded(1_001).into_body();
+        assert!(next(&mut next_one).await.is_some_and(|part| part.is_ok()));
+    }
+
+    #[tokio::test]
+    async fn the_oldest_of_too_many_partial_requests_ends() {
+        let pool = MemoryPool::new(2 * PARTIAL_REQUESTS_MAX * REQUEST_BYTES);
+        let receiver = Receiver::default();
+        let mut bodies = Vec::new();
+        for _ in 0..=PARTIAL_REQUESTS_MAX {
+            let mut body = receiver.bounded(partial(&pool, vec![])).into_body();
+            assert!(status(&mut body).now_or_never().is_none());
+            bodies.push(body);
+        }
+        let ended = status(&mut bodies[0]).now_or_never().expect("it ended");
+        assert_eq!(ended.code(), Code::ResourceExhausted);
+        assert!(status(&mut bodies[1]).now_or_never().is_none());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use crate::context::Context;
 use crate::gateway::Gateway;
+use crate::limits::MEMORY_BYTES_MIN;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
@@ -63,6 +65,7 @@ impl StillNode {
             sockets: Arc::new(PlainSockets),
             tls: None,
             tracer: None,
+            memory: Memory::of_node(Some(MEMORY_BYTES_MIN)),
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });

@@ -4,6 +4,7 @@ mod peer;
 
 pub use peer::Peer;
 
+use crate::limits::MEMORY_BYTES_MIN;
 use crate::tls::TlsFiles;
 use flotilla_replica::Tuning;
 use flotilla_trace::{Endpoint, SampleRatio};
@@ -53,6 +54,9 @@ pub struct ServerConfig {
     /// Below this much free disk space the node takes no new work, below half of it no command, and
     /// below a quarter only what keeps the cluster running. In bytes; 0 disables the check.
     pub disk_reserve_bytes: u64,
+    /// What the node may use of the machine's memory. In bytes, at least 256 MiB; without it, the limit of the process's control
+    /// group or the machine's memory.
+    pub max_memory_bytes: Option<u64>,
     /// The collector that receives spans, over OTLP with gRPC. Without it the node makes no spans.
     pub otlp_endpoint: Option<Endpoint>,
     /// The share of traces to keep among those that no caller began.
@@ -121,6 +125,9 @@ pub enum ConfigInvalid {
         /// The configured value.
         max_log_bytes: u64,
     },
+    /// The node has too little memory for any request.
+    #[error("expected `max_memory_bytes` to be at least {MEMORY_BYTES_MIN}, but it is {0}")]
+    MemoryBytes(u64),
 }
 
 impl Default for ServerConfig {
@@ -142,6 +149,7 @@ impl Default for ServerConfig {
             snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
             max_log_bytes: Tuning::default().max_log_bytes,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
+            max_memory_bytes: None,
             otlp_endpoint: None,
             otlp_sample_ratio: SampleRatio::ALL,
         }
@@ -151,7 +159,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 17] = [
+    pub const KEYS: [&str; 18] = [
         "node_id",
         "listen",
         "http_listen",
@@ -167,6 +175,7 @@ impl ServerConfig {
         "snapshot_log_bytes",
         "max_log_bytes",
         "disk_reserve_bytes",
+        "max_memory_bytes",
         "otlp_endpoint",
         "otlp_sample_ratio",
     ];
@@ -183,6 +192,7 @@ impl ServerConfig {
             return Err(ConfigInvalid::DataDirEmpty);
         }
         self.check_log()?;
+        self.check_memory()?;
         self.check_peers()?;
         self.check_tls()?;
         self.check_addresses()
@@ -278,6 +288,13 @@ impl ServerConfig {
         })
     }
 
+    fn check_memory(&self) -> Result<(), ConfigInvalid> {
+        match self.max_memory_bytes {
+            Some(bytes) if bytes < MEMORY_BYTES_MIN => Err(ConfigInvalid::MemoryBytes(bytes)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn check_addresses(&self) -> Result<(), ConfigInvalid> {
         if let Some(join) = &self.join {
             check_address("join", join)?;
@@ -333,6 +350,9 @@ impl ConfigInvalid {
             | Self::AdvertiseMissing(_)
             | Self::DataDirEmpty
             | Self::LogBytes { .. } => None,
+            Self::MemoryBytes(_) => {
+                Some("without it, the node takes the limit of its control group or machine")
+            }
         }
     }
 }
@@ -434,6 +454,7 @@ mod tests {
                 "`peer_listen` to be a loopback address",
             ),
             (json!({"data_dir": ""}), "`data_dir`"),
+            (json!({"max_memory_bytes": 1}), "at least 268435456"),
             (
                 json!({"tls_cert": "a", "tls_ca": "b"}),
                 "`tls_key` is not given",

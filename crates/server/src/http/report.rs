@@ -4,6 +4,7 @@ use super::problem::{Problem, json_response};
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
+use crate::receiving::{self, RequestMemory};
 use crate::services;
 use crate::span;
 use axum::body::Body;
@@ -80,7 +81,9 @@ async fn serve(context: &Context, task_id: &str, request: Request) -> Result<Res
         let message = "expected the token of the task in the path, but it is another task's";
         return Err(Refusal::invalid("id", message).into());
     }
-    let body = timeout_at(deadline, whole(request.into_body())).await;
+    let memory = RequestMemory::reserve(&context.memory.requests);
+    let memory = memory.ok_or_else(receiving::overloaded)?;
+    let body = timeout_at(deadline, whole(request.into_body(), &memory)).await;
     let body = body.map_err(|_| too_slow())??;
     let request = parse_request(token, &body)?;
     services::report(context, request, deadline).await?;
@@ -110,8 +113,8 @@ fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
     })
 }
 
-/// The whole body, bounded.
-async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
+/// The whole body, bounded. Its bytes count against `memory`.
+async fn whole(body: Body, memory: &RequestMemory) -> Result<Vec<u8>, Problem> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
@@ -121,6 +124,9 @@ async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
         })?;
         if bytes.len() + chunk.len() > HTTP_BODY_BYTES_MAX {
             return Err(too_large());
+        }
+        if !memory.grow(chunk.len()) {
+            return Err(receiving::overloaded().into());
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -172,6 +178,8 @@ fn too_slow() -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{MESSAGE_COPIES, REQUEST_BYTES, REQUESTS_BYTES_MIN};
+    use crate::memory::MemoryPool;
     use axum::http::HeaderValue;
     use axum::response::IntoResponse;
 
@@ -219,9 +227,24 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_bounded() {
         let full = vec![b' '; HTTP_BODY_BYTES_MAX];
-        assert_eq!(whole(Body::from(full.clone())).await.unwrap(), full);
-        let problem = whole(Body::from([full, vec![b' ']].concat())).await;
+        let pool = MemoryPool::new(REQUESTS_BYTES_MIN);
+        let memory = RequestMemory::reserve(&pool).expect("it is free");
+        let body = whole(Body::from(full.clone()), &memory).await;
+        assert_eq!(body.expect("it fits"), full);
+        let reserved = REQUEST_BYTES + MESSAGE_COPIES * HTTP_BODY_BYTES_MAX;
+        assert_eq!(pool.bytes_reserved(), reserved);
+        let longer = [full, vec![b' ']].concat();
+        let problem = whole(Body::from(longer), &memory).await;
         let response = problem.unwrap_err().into_response();
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_the_node_has_no_memory_for_is_shed() {
+        let pool = MemoryPool::new(REQUEST_BYTES + MESSAGE_COPIES * 10);
+        let memory = RequestMemory::reserve(&pool).expect("it is free");
+        let problem = whole(Body::from(vec![b' '; 11]), &memory).await;
+        let response = problem.unwrap_err().into_response();
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     }
 }

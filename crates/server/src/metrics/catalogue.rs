@@ -194,6 +194,14 @@ metrics! {
     GRPC_IN_FLIGHT Gauge "flotilla_grpc_requests_in_flight" [] "requests"
         "Requests whose response has not begun.";
 
+    MEMORY_MAX Gauge "flotilla_memory_max_bytes" [] "bytes"
+        "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
+         system sets.";
+    MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
+        "Memory that is reserved: `requests` are those in progress.";
+    MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
+        "Memory that can be reserved for each owner; beyond it, requests are shed.";
+
     DISK_FREE Gauge "flotilla_data_disk_free_bytes" [] "bytes"
         "Space that is free for the node on the file system of its data directory.";
     DISK_SIZE Gauge "flotilla_data_disk_size_bytes" [] "bytes"

@@ -73,6 +73,7 @@ fn write(context: &Context) -> String {
     wasm(&mut page, metrics);
     stores(&mut page, &gauges);
     requests(&mut page, metrics);
+    memory(&mut page, context);
     machine(&mut page, metrics, &gauges);
     page.into_text()
 }
@@ -247,6 +248,15 @@ fn requests(page: &mut Page, metrics: &Metrics) {
     let times = times.map(|counted| ([counted.method], counted.time.clone()));
     page.histograms(&GRPC_REQUEST, times);
     page.one(&GRPC_IN_FLIGHT, metrics.requests.in_flight());
+}
+
+fn memory(page: &mut Page, context: &Context) {
+    page.one(&MEMORY_MAX, context.memory.bytes_max);
+    let pools = context.memory.pools();
+    let reserved = pools.map(|(owner, pool)| ([owner], pool.bytes_reserved().into()));
+    page.many(&MEMORY_RESERVED, reserved);
+    let max = pools.map(|(owner, pool)| ([owner], pool.bytes_max().into()));
+    page.many(&MEMORY_RESERVED_MAX, max);
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {

@@ -11,6 +11,7 @@ use crate::connections::{Admission, Bounds, NodeSockets};
 use crate::context::Context;
 use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::tls::{self, Port, Tls};
@@ -69,6 +70,7 @@ impl Server {
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
+        let memory = Memory::of_node(config.max_memory_bytes);
         let faulty_environment = faults::faulty_environment();
         let environment = Environment {
             transport: Arc::new(GrpcTransport::over(sockets(tls.as_ref(), Port::Peers))),
@@ -83,7 +85,8 @@ impl Server {
         // Before the replica: its start may take long, and certificates may expire meanwhile.
         let renewing = tls.clone();
         let renewing = renewing.map(|tls| tls::keep_fresh(shutdown.clone(), tls));
-        let replica = Replica::start(replica_config(&config, &client_address), environment);
+        let replica_config = replica_config(&config, &memory, &client_address);
+        let replica = Replica::start(replica_config, environment);
         let replica = tokio::select! {
             started = replica => started?,
             never = http::serve_start(&http_listener, tls.clone()) => match never {},
@@ -95,6 +98,7 @@ impl Server {
             watchers: Watchers::default(),
             schemas: Schemas::default(),
             metrics,
+            memory,
             node: NodeId(config.node_id),
             client_address,
             http_address,
@@ -241,7 +245,7 @@ fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
     })
 }
 
-fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
+fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
             seeds: vec![seed.clone()],
@@ -265,6 +269,7 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
             snapshot_log_bytes: config.snapshot_log_bytes,
             max_log_bytes: config.max_log_bytes,
             disk_reserve_bytes: config.disk_reserve_bytes,
+            waiting_bytes_max: memory.queue_bytes_max(),
             ..Tuning::default()
         },
     }

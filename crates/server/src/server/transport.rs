@@ -4,7 +4,7 @@ use super::ServerError;
 use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
 use crate::middleware::Middleware;
-use crate::receiving;
+use crate::receiving::Receiver;
 use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::{Hub, Workers};
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -77,7 +77,9 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         context.gateway.replica().leadership(),
         requests,
         context.tracer.clone(),
+        context.memory.requests.clone(),
     );
+    let receiver = Receiver::default();
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
@@ -85,7 +87,9 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
         .layer(middleware)
-        .layer(MapRequestLayer::new(receiving::within_deadline))
+        .layer(MapRequestLayer::new(move |request| {
+            receiver.bounded(request)
+        }))
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)

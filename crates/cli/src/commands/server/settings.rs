@@ -152,6 +152,17 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_reserve_bytes: Option<u64>,
 
+    /// Memory that the node may use; requests, queued commands and actions get parts of it
+    /// [default: the limit of the control group, or the machine's memory]
+    #[arg(
+        long,
+        env = "FLO_MAX_MEMORY_BYTES",
+        hide_env_values = true,
+        value_name = "BYTES"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_memory_bytes: Option<u64>,
+
     /// OTLP/gRPC collector to export spans to, such as http://127.0.0.1:4317 [default: no spans]
     #[arg(
         long,
@@ -269,6 +280,7 @@ mod tests {
             snapshot_log_bytes: Some(1),
             max_log_bytes: Some(2),
             disk_reserve_bytes: Some(3),
+            max_memory_bytes: Some(1 << 30),
             otlp_endpoint: Some("http://127.0.0.1:4317".to_owned()),
             otlp_sample_ratio: Some(0.5),
         };

@@ -1,0 +1,80 @@
+//! A node's memory: how much it may use, and who uses it.
+//!
+//! What callers and actions control counts against a pool of its owner, in bytes. The pools are parts of the node's limit, so
+//! neither large requests nor large actions can take the memory that replication needs.
+
+mod limit;
+mod pool;
+
+pub(crate) use pool::{MemoryPool, Reservation};
+
+use crate::limits::{
+    MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN,
+};
+
+/// The memory of a node.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// What the node may use. In bytes.
+    pub(crate) bytes_max: u64,
+    /// Requests: what has arrived of them, their decoded form and their copies, until they are answered.
+    pub(crate) requests: MemoryPool,
+}
+
+impl Memory {
+    /// The memory of a node whose limit is `configured`; without it, that of its control group or machine. In bytes.
+    pub(crate) fn of_node(configured: Option<u64>) -> Self {
+        let bytes_max = configured.unwrap_or_else(limit::of_process);
+        if bytes_max < MEMORY_BYTES_MIN {
+            tracing::warn!(
+                bytes_max,
+                expected_bytes = MEMORY_BYTES_MIN,
+                "the node has less memory than it needs under load"
+            );
+        }
+        tracing::info!(bytes_max, "the node divides its memory");
+        Self {
+            bytes_max,
+            requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
+        }
+    }
+
+    /// The part for commands that wait for the leader's next entries. In bytes.
+    pub(crate) fn queue_bytes_max(&self) -> usize {
+        part(self.bytes_max, 16, QUEUE_BYTES_MIN, QUEUE_BYTES_MAX)
+    }
+
+    /// The pools, each with the name of its owner.
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 1] {
+        [("requests", &self.requests)]
+    }
+}
+
+/// One of `parts` equal parts of `total`, within bounds. In bytes.
+fn part(total: u64, parts: u64, min: usize, max: usize) -> usize {
+    usize::try_from(total / parts)
+        .unwrap_or(usize::MAX)
+        .clamp(min, max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_node_fit_into_its_memory() {
+        for mib in [256, 512, 1_024, 2_048, 65_536] {
+            let memory = Memory::of_node(Some(mib << 20));
+            let pools = memory.pools().map(|(_, pool)| pool.bytes_max());
+            let parts: usize = pools.into_iter().sum::<usize>() + memory.queue_bytes_max();
+            assert!(parts as u64 <= memory.bytes_max / 2, "{mib} MiB: {parts}");
+        }
+    }
+
+    #[test]
+    fn a_large_machine_does_not_make_the_bounds_meaningless() {
+        let memory = Memory::of_node(Some(1 << 40));
+        assert_eq!(memory.requests.bytes_max(), REQUESTS_BYTES_MAX);
+        assert_eq!(memory.queue_bytes_max(), QUEUE_BYTES_MAX);
+    }
+}

@@ -1,0 +1,107 @@
+//! Memory of one owner: reserved before it is used, given back when it is not used any longer.
+
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Memory of one owner.
+#[derive(Clone, Debug)]
+pub(crate) struct MemoryPool {
+    bytes_max: usize,
+    // One permit for each byte.
+    free: Arc<Semaphore>,
+}
+
+/// Memory that is reserved until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    pool: MemoryPool,
+    permit: OwnedSemaphorePermit,
+}
+
+impl MemoryPool {
+    /// A pool of `bytes_max` bytes.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            free: Arc::new(Semaphore::new(bytes_max)),
+        }
+    }
+
+    /// The size of the pool. In bytes.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// What is reserved now. In bytes.
+    pub(crate) fn bytes_reserved(&self) -> usize {
+        self.bytes_max.saturating_sub(self.free.available_permits())
+    }
+
+    /// Reserves `bytes`; `None` if they are not free now.
+    pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
+        let permits = u32::try_from(bytes).ok()?;
+        let permit = Arc::clone(&self.free).try_acquire_many_owned(permits);
+        Some(Reservation {
+            pool: self.clone(),
+            permit: permit.ok()?,
+        })
+    }
+
+    /// Reserves `bytes` as soon as they are free, in the order of the callers; `None` if the pool is smaller than that.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Reservation> {
+        if bytes > self.bytes_max {
+            return None;
+        }
+        let permits = u32::try_from(bytes).ok()?;
+        let permit = Arc::clone(&self.free).acquire_many_owned(permits).await;
+        Some(Reservation {
+            pool: self.clone(),
+            permit: permit.ok()?,
+        })
+    }
+}
+
+impl Reservation {
+    /// Adds `bytes`; false if they are not free now.
+    #[must_use]
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let more = self.pool.try_reserve(bytes);
+        more.is_some_and(|more| {
+            self.permit.merge(more.permit);
+            true
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[test]
+    fn a_pool_never_reserves_more_than_it_has() {
+        let pool = MemoryPool::new(100);
+        let mut first = pool.try_reserve(60).expect("it is free");
+        assert!(pool.try_reserve(41).is_none());
+        assert!(!first.grow(41) && first.grow(40));
+        assert_eq!(pool.bytes_reserved(), 100);
+        drop(first);
+        assert_eq!(pool.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn callers_wait_in_their_order() {
+        let pool = MemoryPool::new(100);
+        let first = pool.reserve(60).await.expect("it is free");
+        let mut large = Box::pin(pool.reserve(80));
+        let mut small = Box::pin(pool.reserve(10));
+        assert!(large.as_mut().now_or_never().is_none());
+        assert!(small.as_mut().now_or_never().is_none(), "it came later");
+        drop(first);
+        let large = large.await.expect("it fits");
+        let small = small.await.expect("it fits");
+        assert_eq!(pool.bytes_reserved(), 90);
+        drop((large, small));
+        assert!(pool.reserve(101).await.is_none(), "it never fits");
+    }
+}
