@@ -183,6 +183,7 @@ impl Core {
         match timeout_at(deadline, receiver).await {
             Ok(Ok(SubmissionResult::Done(replied))) => Attempt::Done(replied),
             Ok(Ok(SubmissionResult::NotLeader)) => Attempt::NotLeader,
+            Ok(Ok(SubmissionResult::Shed)) => Attempt::Failed(overloaded),
             Ok(Ok(SubmissionResult::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
             Err(_) if ticket.withdraw() => {
                 // Other commands were first, or this leader has had no contact with a quorum all

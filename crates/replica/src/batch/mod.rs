@@ -9,6 +9,7 @@
 //! not would end replication.
 
 pub(crate) mod batcher;
+mod fair_lane;
 pub(crate) mod queue;
 pub(crate) mod rounds;
 

@@ -1,8 +1,8 @@
-//! The queue of commands that wait to be proposed, bounded by class (design rules 2 and 13).
+//! The queue of commands that wait to be proposed, bounded by class and fair to namespaces (design rules 2 and 13).
 
+use crate::batch::fair_lane::FairLane;
 use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
 use flotilla_engine::{Admission, Command, Rejection, Reply};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
@@ -14,6 +14,8 @@ pub(crate) enum SubmissionResult {
     Done(Result<Reply, Rejection>),
     /// It was certainly not proposed: this node does not lead.
     NotLeader,
+    /// It was certainly not proposed: the queue was full, and its namespace had the most commands there.
+    Shed,
     /// It may or may not have been applied, or may still be.
     Unknown,
 }
@@ -29,13 +31,21 @@ pub(crate) struct Submission {
 
 /// The order in which commands first arrived. A command that is queued again, because its entry had no budget for it,
 /// keeps its place before later ones of its class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Arrival(u64);
 
 impl Submission {
     /// What it counts for in an entry.
-    fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         self.command.weight(self.bytes)
+    }
+
+    /// Ends it because others need its place.
+    fn shed(self) {
+        // A caller that has withdrawn it, or is gone, does not need the result.
+        if self.ticket.take() {
+            drop(self.result_sender.send(SubmissionResult::Shed));
+        }
     }
 }
 
@@ -54,7 +64,7 @@ impl Ticket {
     }
 
     /// Whether the submission was withdrawn.
-    fn is_withdrawn(&self) -> bool {
+    pub(super) fn is_withdrawn(&self) -> bool {
         self.0.load(Ordering::Acquire) == WITHDRAWN
     }
 
@@ -85,6 +95,9 @@ pub(crate) struct Waiting {
     pub(crate) bytes: usize,
 }
 
+/// New work gets one in this many parts of an entry if it waits: other work of all namespaces must not keep it waiting.
+const INTAKE_PART: usize = 8;
+
 /// The queue is full: the submission was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
@@ -102,13 +115,51 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Lanes {
-    intake: VecDeque<Submission>,
-    progress: VecDeque<Submission>,
-    bytes: usize,
+    /// Commands of the leader's drivers, which bound them. They serve all namespaces and go first.
+    obligations: FairLane,
+    progress: FairLane,
+    intake: FairLane,
     /// The weight of the waiting commands together.
     weight: usize,
     /// How many commands the batcher waits for.
     wanted: usize,
+}
+
+/// A part of the queue.
+#[derive(Clone, Copy, Debug)]
+enum Lane {
+    Obligations,
+    Progress,
+    Intake,
+}
+
+/// The room of an entry.
+#[derive(Clone, Copy, Debug)]
+struct EntryRoom {
+    commands: usize,
+    weight: usize,
+}
+
+const ENTRY: EntryRoom = EntryRoom {
+    commands: ENTRY_COMMANDS_MAX,
+    weight: ENTRY_WEIGHT_BYTES_MAX,
+};
+
+impl EntryRoom {
+    /// All of it but the part that is kept for new work.
+    fn without_intake(self) -> Self {
+        Self {
+            commands: self.commands - self.commands / INTAKE_PART,
+            weight: self.weight - self.weight / INTAKE_PART,
+        }
+    }
+}
+
+/// The commands of the next entry.
+#[derive(Default)]
+struct Taken {
+    submissions: Vec<Submission>,
+    weight: usize,
 }
 
 impl Queue {
@@ -127,15 +178,13 @@ impl Queue {
         Arrival(self.arrivals_count.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Queues a submission unless its class is full.
+    /// Queues a submission. If its class is full, a namespace with more waiting commands loses its newest ones.
     pub(crate) fn push(&self, submission: Submission) -> Result<(), Full> {
         let mut lanes = self.lanes();
         if !lanes.has_room(&self.bounds, &submission) {
             // While nothing is proposed, withdrawn commands must not use the capacity.
             lanes.drop_withdrawn();
-            if !lanes.has_room(&self.bounds, &submission) {
-                return Err(Full);
-            }
+            lanes.make_room(&self.bounds, &submission)?;
         }
         let had_enough = lanes.has_enough();
         lanes.add(submission);
@@ -153,8 +202,8 @@ impl Queue {
         let lanes = self.lanes();
         Waiting {
             intake: lanes.intake.len(),
-            progress: lanes.progress.len(),
-            bytes: lanes.bytes,
+            progress: lanes.progress.len() + lanes.obligations.len(),
+            bytes: lanes.bytes(),
         }
     }
 
@@ -174,31 +223,21 @@ impl Queue {
         }
     }
 
-    /// Takes what fits into one entry, progress first. Drops withdrawn commands.
+    /// Takes what fits into one entry, progress first; but if new work waits, it gets a part. Drops withdrawn commands.
     pub(crate) fn take_entry(&self) -> Vec<Submission> {
         let mut lanes = self.lanes();
-        let mut taken = Vec::new();
-        let mut weight = 0;
-        while taken.len() < ENTRY_COMMANDS_MAX {
-            let Some(next) = lanes.front().map(Submission::weight) else {
-                break;
-            };
-            if !taken.is_empty() && weight + next > ENTRY_WEIGHT_BYTES_MAX {
-                break;
-            }
-            let submission = lanes
-                .pop()
-                .expect("there is a front one, and the lanes are locked");
-            if submission.ticket.take() {
-                weight += next;
-                taken.push(submission);
-            }
+        let mut taken = Taken::default();
+        lanes.take(&mut taken, Lane::Obligations, ENTRY);
+        if !lanes.intake.is_empty() {
+            lanes.take(&mut taken, Lane::Progress, ENTRY.without_intake());
+            lanes.take(&mut taken, Lane::Intake, ENTRY);
         }
-        taken
+        lanes.take(&mut taken, Lane::Progress, ENTRY);
+        taken.submissions
     }
 
     fn is_empty(&self) -> bool {
-        self.lanes().front().is_none()
+        self.lanes().count() == 0
     }
 
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
@@ -207,16 +246,30 @@ impl Queue {
 }
 
 impl Lanes {
-    fn front(&self) -> Option<&Submission> {
-        self.progress.front().or_else(|| self.intake.front())
-    }
-
     fn has_room(&self, bounds: &QueueBounds, submission: &Submission) -> bool {
         let (length, length_max, bytes_max) = match submission.command.body.admission() {
             Admission::Intake => (self.intake.len(), bounds.intake_max, bounds.bytes_max / 2),
-            Admission::Progress => (self.progress.len(), bounds.progress_max, bounds.bytes_max),
+            Admission::Progress => (
+                self.progress.len() + self.obligations.len(),
+                bounds.progress_max,
+                bounds.bytes_max,
+            ),
         };
-        length < length_max && self.bytes + submission.bytes <= bytes_max
+        length < length_max && self.bytes() + submission.bytes <= bytes_max
+    }
+
+    /// Sheds commands of the same class until there is room for `submission`, if that is fair.
+    fn make_room(&mut self, bounds: &QueueBounds, submission: &Submission) -> Result<(), Full> {
+        while !self.has_room(bounds, submission) {
+            let lane = match submission.command.body.admission() {
+                Admission::Intake => Lane::Intake,
+                Admission::Progress => Lane::Progress,
+            };
+            let shed = self.lane(lane).pop_for(submission).ok_or(Full)?;
+            self.weight -= shed.weight();
+            shed.shed();
+        }
+        Ok(())
     }
 
     /// Whether the batcher need not wait for more.
@@ -225,44 +278,58 @@ impl Lanes {
     }
 
     fn count(&self) -> usize {
-        self.intake.len() + self.progress.len()
+        self.obligations.len() + self.progress.len() + self.intake.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.obligations.bytes() + self.progress.bytes() + self.intake.bytes()
     }
 
     fn add(&mut self, submission: Submission) {
-        self.bytes += submission.bytes;
         self.weight += submission.weight();
-        let lane = match submission.command.body.admission() {
-            Admission::Intake => &mut self.intake,
-            Admission::Progress => &mut self.progress,
+        let body = &submission.command.body;
+        let lane = match body.admission() {
+            _ if body.kind().is_obligation() => Lane::Obligations,
+            Admission::Intake => Lane::Intake,
+            Admission::Progress => Lane::Progress,
         };
-        let place = lane
-            .iter()
-            .rposition(|one| one.arrival < submission.arrival);
-        lane.insert(place.map_or(0, |before| before + 1), submission);
+        self.lane(lane).add(submission);
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut FairLane {
+        match lane {
+            Lane::Obligations => &mut self.obligations,
+            Lane::Progress => &mut self.progress,
+            Lane::Intake => &mut self.intake,
+        }
     }
 
     /// Drops withdrawn commands.
     fn drop_withdrawn(&mut self) {
-        for lane in [&mut self.intake, &mut self.progress] {
-            lane.retain(|submission| {
-                let is_withdrawn = submission.ticket.is_withdrawn();
-                if is_withdrawn {
-                    self.bytes -= submission.bytes;
-                    self.weight -= submission.weight();
-                }
-                !is_withdrawn
-            });
+        for lane in [Lane::Obligations, Lane::Progress, Lane::Intake] {
+            let weight = self.lane(lane).drop_withdrawn();
+            self.weight -= weight;
         }
     }
 
-    fn pop(&mut self) -> Option<Submission> {
-        let submission = self
-            .progress
-            .pop_front()
-            .or_else(|| self.intake.pop_front())?;
-        self.bytes -= submission.bytes;
-        self.weight -= submission.weight();
-        Some(submission)
+    /// Takes commands of a lane until the entry is full.
+    fn take(&mut self, taken: &mut Taken, lane: Lane, room: EntryRoom) {
+        while taken.submissions.len() < room.commands {
+            let next = self.lane(lane).front();
+            let Some(weight) = next.map(Submission::weight) else {
+                return;
+            };
+            if !taken.submissions.is_empty() && taken.weight + weight > room.weight {
+                return;
+            }
+            let submission = self.lane(lane).pop();
+            let submission = submission.expect("there is a front one, and the lanes are locked");
+            self.weight -= weight;
+            if submission.ticket.take() {
+                taken.weight += weight;
+                taken.submissions.push(submission);
+            }
+        }
     }
 }
 
@@ -273,7 +340,7 @@ mod tests {
     use flotilla_engine::bytes::Bytes;
     use flotilla_engine::ids::{Namespace, StreamName};
     use flotilla_engine::limits::{ENTRY_BYTES_MAX, LISTED_ROW_BYTES};
-    use flotilla_engine::{AppendRecords, Body, NewRecord};
+    use flotilla_engine::{AppendRecords, Body, NewRecord, SweepRuns};
     use futures::FutureExt;
     use std::collections::BTreeMap;
     use std::pin::pin;
@@ -327,6 +394,37 @@ mod tests {
             assert!(push(&queue, Admission::Progress, 1).is_ok());
         }
         assert!(push(&queue, Admission::Progress, 1).is_err());
+    }
+
+    #[test]
+    fn a_namespace_that_fills_the_queue_loses_a_place_to_another() {
+        let queue = queue();
+        let noisy = [1, 2].map(|_| push(&queue, Admission::Intake, 1).expect("there is room"));
+        let mut quiet = command(Admission::Intake);
+        quiet.namespace = Namespace::new("quiet").expect("a name");
+        push_at(&queue, queue.arrive(), quiet.clone(), 1).expect("it has none yet");
+        assert!(!noisy[1].withdraw(), "the newest one was shed");
+        assert!(push(&queue, Admission::Intake, 1).is_err());
+        assert!(push_at(&queue, queue.arrive(), quiet, 1).is_err());
+        assert_eq!(queue.take_entry().len(), 2);
+    }
+
+    #[test]
+    fn new_work_gets_a_part_of_an_entry_and_obligations_go_first() {
+        let queue = wide_queue();
+        let body = Body::SweepRuns(SweepRuns {});
+        let obligation = Command::new(Namespace::default_namespace(), body);
+        for _ in 0..2 * ENTRY_COMMANDS_MAX {
+            push(&queue, Admission::Progress, 1).unwrap();
+            push(&queue, Admission::Intake, 1).unwrap();
+        }
+        push_at(&queue, queue.arrive(), obligation.clone(), 1).unwrap();
+        let entry = queue.take_entry();
+        assert_eq!(entry.len(), ENTRY_COMMANDS_MAX);
+        assert_eq!(entry[0].command, obligation);
+        let intake = entry.iter().map(|one| one.command.body.admission());
+        let intake = intake.filter(|class| *class == Admission::Intake).count();
+        assert_eq!(intake, ENTRY_COMMANDS_MAX / INTAKE_PART);
     }
 
     #[test]
