@@ -57,6 +57,7 @@ pub use log::contents::LogContents;
 pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 pub use log::record::RecordError;
 pub use log::store::LogOpenError;
+pub use network::caller::{Caller, CallerCertificate, host_of};
 pub use network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 pub use network::protocol;
 pub use network::sockets::{Accepted, Arrivals, PlainSockets, Sockets};

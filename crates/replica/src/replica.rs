@@ -41,6 +41,8 @@ pub struct Config {
     pub formation: Formation,
     /// The address that serves its peers.
     pub peer_listen: SocketAddr,
+    /// Hosts of members that `formation` does not name. With TLS, a caller needs a certificate for the host of a member.
+    pub peer_names: Vec<String>,
     /// Its address for clients, as the other members report it.
     pub client_address: String,
     /// The directory of its log and state.

@@ -18,6 +18,7 @@ use crate::identity::{self, IdentityError};
 use crate::log::device::DeviceError;
 use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::membership::cluster_id;
+use crate::network::caller::host_of;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
 use crate::network::installs::Installs;
@@ -34,6 +35,7 @@ use crate::state::rows::{self, Identity};
 use crate::state::store::StateStore;
 use crate::storage::{DirectoryLock, Storage, StorageError};
 use openraft::StorageHelper;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -215,7 +217,19 @@ fn local_name(config: &Config, identity: &Identity) -> LocalName {
         client_address: config.client_address.clone(),
         version: config.version.clone(),
         engine_version: config.engine_version,
+        hosts: hosts(config),
     }
+}
+
+/// The hosts of members that the configuration names.
+fn hosts(config: &Config) -> BTreeSet<String> {
+    let addresses: Vec<&String> = match &config.formation {
+        Formation::Found { peers } => peers.values().collect(),
+        Formation::Join { seeds } => seeds.iter().collect(),
+    };
+    let hosts = addresses.into_iter().map(|address| host_of(address));
+    let names = config.peer_names.iter().map(String::as_str);
+    hosts.chain(names).map(str::to_owned).collect()
 }
 
 /// Opens the directory and starts consensus; peers are not served yet.

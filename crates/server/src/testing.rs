@@ -45,6 +45,7 @@ impl StillNode {
             node_id: NodeId(1),
             formation: Formation::Found { peers },
             peer_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            peer_names: Vec::new(),
             client_address: String::new(),
             data_directory: data.path().to_owned(),
             version: String::new(),

@@ -168,6 +168,7 @@ impl Machine {
             node_id: NodeId(self.host),
             formation: Formation::Found { peers },
             peer_listen: peer_address(self.host),
+            peer_names: Vec::new(),
             client_address: format!("node-{}", self.host),
             data_directory: PathBuf::from(format!("node-{}", self.host)),
             version: "simulated".to_owned(),

@@ -207,7 +207,11 @@ mod tests {
 
     #[test]
     fn a_namespace_waits_for_one_turn_of_each_other_however_much_they_send() {
-        let mut lane = lane(&[("noisy", 5_000, 100), ("loud", 5_000, 100), ("quiet", 1, 100)]);
+        let mut lane = lane(&[
+            ("noisy", 5_000, 100),
+            ("loud", 5_000, 100),
+            ("quiet", 1, 100),
+        ]);
         let turn = TURN_BYTES / cost(&submission("noisy", 100));
         let taken = taken(&mut lane, 2 * turn + 1);
         assert_eq!(taken[0], "noisy");

@@ -187,7 +187,14 @@ pub(crate) async fn probe_each<'a>(
             found: probe(core, address).await?,
         })
     });
-    join_all(pending).await.into_iter().flatten().collect()
+    let probed: Vec<ProbedPeer> = join_all(pending).await.into_iter().flatten().collect();
+    let own = core.local.cluster_id();
+    for peer in &probed {
+        if own.is_none_or(|own| !peer.is_foreign(own)) {
+            core.local.learn_hosts(&peer.found.members);
+        }
+    }
+    probed
 }
 
 /// Asks a member or a first peer for its identity; `None` if there is no response in time.

@@ -1,5 +1,6 @@
 //! The calls that one member makes to another.
 
+use crate::network::caller::Caller;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
     ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
@@ -71,4 +72,10 @@ pub trait PeerCalls: Send + Sync + 'static {
 
     /// Asks for the member's identity.
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse>;
+
+    /// Whether the serving side accepts calls from this caller. Anybody may [`probe`](Self::probe): nobody knows the host of a
+    /// node before it is added.
+    fn admits(&self, _caller: &Caller) -> bool {
+        true
+    }
 }

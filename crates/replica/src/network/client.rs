@@ -181,7 +181,7 @@ fn error(status: Status) -> PeerError {
     let text = status.message().to_owned();
     match status.code() {
         Code::Unavailable => PeerError::Unreachable(text),
-        Code::FailedPrecondition => PeerError::Refused(text),
+        Code::FailedPrecondition | Code::PermissionDenied => PeerError::Refused(text),
         code => PeerError::Failed(format!("{code}: {text}")),
     }
 }

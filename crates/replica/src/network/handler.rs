@@ -4,6 +4,7 @@ use crate::cluster::disk_pressure::DiskPressure;
 use crate::cluster::status;
 use crate::core::Core;
 use crate::membership::cluster_id;
+use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 use crate::network::convert;
 use crate::network::protocol::{
@@ -247,6 +248,11 @@ impl PeerCalls for Handler {
     fn probe(&self, _request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
         Box::pin(async move { Ok(probe(&self.core)) })
     }
+
+    fn admits(&self, caller: &Caller) -> bool {
+        let membership = self.core.membership();
+        self.core.local.is_member_host(caller, &membership)
+    }
 }
 
 /// The first response of a stream of forwarded requests.
@@ -265,6 +271,7 @@ fn probe(core: &Core) -> ProbeResponse {
     let known = |(node_id, member): (&u64, &crate::membership::Member)| KnownMember {
         node_id: *node_id,
         incarnation: member.incarnation,
+        peer_address: member.peer_address.clone(),
     };
     ProbeResponse {
         node_id: core.local.node_id,

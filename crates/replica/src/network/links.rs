@@ -3,13 +3,17 @@
 use crate::clock::StampClock;
 use crate::cluster::disk_pressure::DiskPressure;
 use crate::execution::BlockingPool;
+use crate::membership::StoredMembership;
+use crate::network::caller::{Caller, host_of};
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::{ForwardLink, ForwardPeer};
-use crate::network::protocol::Sender;
+use crate::network::protocol::{KnownMember, Sender};
 use crate::network::transport::Transport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// The hosts of members that a node remembers beside its membership.
+const HOSTS_MAX: usize = 256;
 /// The only Raft group of a cluster.
 const GROUP_ID: u64 = 0;
 
@@ -26,6 +30,8 @@ pub(crate) struct Local {
     cluster_id: OnceLock<String>,
     /// The other nodes' client addresses, as last reported.
     client_addresses: Mutex<BTreeMap<u64, String>>,
+    /// The hosts of members: of those that its configuration names, and of those that members have named.
+    hosts: Mutex<BTreeSet<String>>,
     /// The others' disk pressure, as reported since the last change of leaders.
     disk_pressures: Mutex<BTreeMap<u64, DiskPressure>>,
 }
@@ -37,6 +43,8 @@ pub(crate) struct LocalName {
     pub(crate) client_address: String,
     pub(crate) version: String,
     pub(crate) engine_version: u32,
+    /// The hosts that may be those of members.
+    pub(crate) hosts: BTreeSet<String>,
 }
 
 impl Local {
@@ -50,6 +58,7 @@ impl Local {
             clock,
             cluster_id: OnceLock::new(),
             client_addresses: Mutex::default(),
+            hosts: Mutex::new(name.hosts),
             disk_pressures: Mutex::default(),
         }
     }
@@ -117,6 +126,24 @@ impl Local {
         Ok(sender.node_id)
     }
 
+    /// Adds the hosts of members, as a member has named them.
+    pub(crate) fn learn_hosts(&self, members: &[KnownMember]) {
+        let mut hosts = self.hosts();
+        for member in members {
+            let host = host_of(&member.peer_address);
+            if !host.is_empty() && !hosts.contains(host) && hosts.len() < HOSTS_MAX {
+                hosts.insert(host.to_owned());
+            }
+        }
+    }
+
+    /// Whether the caller is a member, as far as this node knows them, or as `membership` does.
+    pub(crate) fn is_member_host(&self, caller: &Caller, membership: &StoredMembership) -> bool {
+        let members = membership.nodes();
+        let hosts = members.map(|(_, member)| host_of(&member.peer_address));
+        caller.is_any_of(hosts) || caller.is_any_of(self.hosts().iter().map(String::as_str))
+    }
+
     /// A node's client address, as last reported.
     pub(crate) fn client_address_of(&self, node_id: u64) -> Option<String> {
         if node_id == self.node_id {
@@ -152,6 +179,10 @@ impl Local {
         self.disk_pressures
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {

@@ -4,6 +4,7 @@
 //! implements it by sending, [`handler`] by serving. So a transport connects two implementations of
 //! one trait, and a simulation can put anything between them.
 
+pub(crate) mod caller;
 pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod connection;

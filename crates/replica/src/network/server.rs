@@ -1,5 +1,6 @@
 //! A peer over gRPC, on the serving side.
 
+use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
 use crate::network::protocol::peer_server::{Peer, PeerServer};
@@ -11,16 +12,24 @@ use crate::network::protocol::{
 use crate::network::sockets::Arrivals;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
+/// How often the log says that callers are refused.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
 /// Serves `peer` to incoming connections, until `shutdown`.
 pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: CancellationToken) {
-    let service = PeerServer::new(PeerService { peer })
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let service = PeerServer::new(PeerService {
+        peer,
+        logged: Mutex::default(),
+    })
+    .max_decoding_message_size(MESSAGE_BYTES_MAX)
+    .max_encoding_message_size(MESSAGE_BYTES_MAX);
     // A peer whose machine is gone closes no connection, and its streams hold what it has begun.
     let serving = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
@@ -42,6 +51,34 @@ pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: Canc
 
 struct PeerService {
     peer: Arc<dyn PeerCalls>,
+    /// When the log last said that a caller was refused.
+    logged: Mutex<Option<Instant>>,
+}
+
+impl PeerService {
+    /// Refuses callers that are not members.
+    fn check_caller<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        let caller = request.extensions().get::<Caller>();
+        if caller.is_some_and(|caller| self.peer.admits(caller)) {
+            return Ok(());
+        }
+        let text =
+            "expected a certificate for the host of a member, but this one is for other hosts";
+        self.log_refusal();
+        Err(Status::permission_denied(text))
+    }
+
+    /// Logs a refused call, unless one was logged a moment ago: a caller may try again and again.
+    fn log_refusal(&self) {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+            *logged = Some(Instant::now());
+            tracing::warn!(
+                "a call at the peer port was refused: the caller's certificate is not for the host of a member; if the caller \
+                 is one, add its host to `peer_names`"
+            );
+        }
+    }
 }
 
 type RpcResult<T> = Result<Response<T>, Status>;
@@ -56,11 +93,13 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<AppendRequest>>,
     ) -> RpcResult<Self::AppendStream> {
+        self.check_caller(&request)?;
         let responses = self.peer.append(requests(request)).await.map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn vote(&self, request: Request<VoteRequest>) -> RpcResult<VoteResponse> {
+        self.check_caller(&request)?;
         self.peer
             .vote(request.into_inner())
             .await
@@ -72,6 +111,7 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<SnapshotPart>>,
     ) -> RpcResult<SnapshotResponse> {
+        self.check_caller(&request)?;
         let answer = self.peer.install_snapshot(requests(request)).await;
         answer.map(Response::new).map_err(status)
     }
@@ -80,6 +120,7 @@ impl Peer for PeerService {
         &self,
         request: Request<FetchSnapshotRequest>,
     ) -> RpcResult<Self::FetchSnapshotStream> {
+        self.check_caller(&request)?;
         let responses = self.peer.fetch_snapshot(request.into_inner()).await;
         Ok(Response::new(outgoing(responses.map_err(status)?)))
     }
@@ -88,6 +129,7 @@ impl Peer for PeerService {
         &self,
         request: Request<TransferLeaderRequest>,
     ) -> RpcResult<TransferLeaderResponse> {
+        self.check_caller(&request)?;
         self.peer
             .transfer_leader(request.into_inner())
             .await
@@ -99,11 +141,13 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<ForwardRequest>>,
     ) -> RpcResult<Self::ForwardStream> {
+        self.check_caller(&request)?;
         let responses = self.peer.forward(requests(request)).await.map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn status(&self, request: Request<StatusRequest>) -> RpcResult<StatusResponse> {
+        self.check_caller(&request)?;
         self.peer
             .status(request.into_inner())
             .await

@@ -1,5 +1,6 @@
 //! The sockets under the gRPC of members, which a host can replace to add TLS.
 
+use crate::network::caller::Caller;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use std::io;
@@ -34,28 +35,36 @@ impl Sockets for PlainSockets {
 
     fn accept(&self, listener: TcpListener) -> Arrivals {
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        Box::pin(incoming.map(|stream| Ok(Accepted::new(stream?))))
+        Box::pin(incoming.map(|stream| Ok(Accepted::new(stream?, Caller::default()))))
     }
 }
 
 /// An accepted connection.
-pub struct Accepted(Pin<Box<dyn Duplex>>);
+pub struct Accepted {
+    stream: Pin<Box<dyn Duplex>>,
+    caller: Caller,
+}
 
 trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 
 impl Accepted {
-    /// Wraps any byte stream as a connection.
-    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
-        Self(Box::pin(stream))
+    /// Wraps any byte stream as a connection of `caller`.
+    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static, caller: Caller) -> Self {
+        Self {
+            stream: Box::pin(stream),
+            caller,
+        }
     }
 }
 
 impl Connected for Accepted {
-    type ConnectInfo = ();
+    type ConnectInfo = Caller;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
+    }
 }
 
 impl AsyncRead for Accepted {
@@ -64,7 +73,7 @@ impl AsyncRead for Accepted {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_read(context, buffer)
+        self.stream.as_mut().poll_read(context, buffer)
     }
 }
 
@@ -74,15 +83,15 @@ impl AsyncWrite for Accepted {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0.as_mut().poll_write(context, bytes)
+        self.stream.as_mut().poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_flush(context)
+        self.stream.as_mut().poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_shutdown(context)
+        self.stream.as_mut().poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -90,10 +99,10 @@ impl AsyncWrite for Accepted {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.as_mut().poll_write_vectored(context, slices)
+        self.stream.as_mut().poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 }

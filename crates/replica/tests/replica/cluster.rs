@@ -80,6 +80,7 @@ impl Cluster {
                 peers: self.peers.clone(),
             },
             peer_listen,
+            peer_names: Vec::new(),
             client_address: format!("client-{id}:9000"),
             data_directory: self.data_directory(id),
             version: "test".to_owned(),

@@ -1,6 +1,7 @@
 //! Tests of replicas through their public API, several in one process, over loopback.
 
 mod backups;
+mod callers;
 mod cluster;
 mod disk_pressure;
 mod divergence;

@@ -6,7 +6,7 @@ pub use peer::Peer;
 
 use crate::limits::MEMORY_BYTES_MIN;
 use crate::tls::TlsFiles;
-use flotilla_replica::Tuning;
+use flotilla_replica::{Tuning, host_of};
 use flotilla_trace::{Endpoint, SampleRatio};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,6 +36,10 @@ pub struct ServerConfig {
     pub peers: Vec<Peer>,
     /// The peer address of any member; set on a node that joins an existing cluster.
     pub join: Option<String>,
+    /// Hosts of members that `peers` and `join` do not name, separated by commas. With TLS, a node accepts the calls of members
+    /// only: their certificates must be valid for the host of a member that the node knows, or for one of these.
+    #[serde(deserialize_with = "peer::names")]
+    pub peer_names: Vec<String>,
     /// Allows non-loopback addresses without TLS.
     pub insecure: bool,
     /// The node's certificate for clients, peers and HTTP, followed by its intermediates: a PEM
@@ -142,6 +146,7 @@ impl Default for ServerConfig {
             data_dir: PathBuf::from("flo-data"),
             peers: Vec::new(),
             join: None,
+            peer_names: Vec::new(),
             insecure: false,
             tls_cert: None,
             tls_key: None,
@@ -159,7 +164,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 18] = [
+    pub const KEYS: [&str; 19] = [
         "node_id",
         "listen",
         "http_listen",
@@ -168,6 +173,7 @@ impl ServerConfig {
         "data_dir",
         "peers",
         "join",
+        "peer_names",
         "insecure",
         "tls_cert",
         "tls_key",
@@ -221,9 +227,9 @@ impl ServerConfig {
     /// The hosts that others use to reach the node, each with the key that configures it.
     pub(crate) fn own_hosts(&self) -> Vec<(&'static str, String)> {
         let own = self.peers.iter().find(|peer| peer.node_id == self.node_id);
-        let for_peers = own.map(|peer| ("peers", host(&peer.address).to_owned()));
+        let for_peers = own.map(|peer| ("peers", host_of(&peer.address).to_owned()));
         let for_clients = match &self.advertise {
-            Some(advertise) => ("advertise", host(advertise).to_owned()),
+            Some(advertise) => ("advertise", host_of(advertise).to_owned()),
             None => ("listen", self.listen.ip().to_string()),
         };
         for_peers.into_iter().chain([for_clients]).collect()
@@ -365,12 +371,6 @@ fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {
         key,
         found: text.to_owned(),
     })
-}
-
-/// The host of a `host:port`, without the brackets of an IPv6 address.
-fn host(address: &str) -> &str {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 /// Whether a text is a `host:port`.

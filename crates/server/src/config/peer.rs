@@ -20,6 +20,27 @@ pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pee
     deserializer.deserialize_any(PeersVisitor)
 }
 
+/// Deserializes names from either form: a list, or a text with commas.
+pub(super) fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "expected names as HOST,HOST or as a list of hosts"
+    )]
+    enum Form {
+        Text(String),
+        List(Vec<String>),
+    }
+    Ok(match Form::deserialize(deserializer)? {
+        Form::Text(text) => {
+            let names = text.split(',').map(str::trim);
+            let names = names.filter(|name| !name.is_empty());
+            names.map(str::to_owned).collect()
+        }
+        Form::List(names) => names,
+    })
+}
+
 impl std::str::FromStr for Peer {
     type Err = ConfigInvalid;
 
@@ -107,6 +128,16 @@ mod tests {
             assert_eq!(parse(peers).unwrap(), expected);
         }
         assert_eq!(parse(json!("")).unwrap(), []);
+    }
+
+    #[test]
+    fn names_are_read_from_text_and_from_a_list() {
+        for names in [json!("a, b"), json!(["a", "b"])] {
+            let config: ServerConfig =
+                serde_json::from_value(json!({"peer_names": names})).expect("both forms are known");
+            assert_eq!(config.peer_names, ["a", "b"]);
+        }
+        assert!(serde_json::from_value::<ServerConfig>(json!({"peer_names": 1})).is_err());
     }
 
     #[test]

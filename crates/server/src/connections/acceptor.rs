@@ -1,7 +1,7 @@
 //! Accepts connections within the bounds of a port.
 
 use super::admission::{Admission, Admitted};
-use flotilla_replica::{Accepted, Arrivals};
+use flotilla_replica::{Accepted, Arrivals, Caller};
 use futures::StreamExt;
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -19,7 +19,8 @@ const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 /// Connections that are established and wait to be served.
 const ARRIVALS_MAX: usize = 64;
 
-/// Accepts connections until the stream is dropped. `establish` performs the handshake of one; it returns `None` if that fails.
+/// Accepts connections until the stream is dropped. `establish` performs the handshake of one, which shows who calls; it returns
+/// `None` if that fails.
 pub(super) fn accept<S, F>(
     listener: TcpListener,
     admission: Arc<Admission>,
@@ -27,7 +28,7 @@ pub(super) fn accept<S, F>(
 ) -> Arrivals
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    F: Future<Output = Option<S>> + Send + 'static,
+    F: Future<Output = Option<(S, Caller)>> + Send + 'static,
 {
     let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
     tokio::spawn(async move {
@@ -73,7 +74,7 @@ pub(crate) async fn next(
 /// Establishes a connection, unless it is stopped for another one first.
 async fn enter<S>(
     admitted: Admitted,
-    establishing: impl Future<Output = Option<S>>,
+    establishing: impl Future<Output = Option<(S, Caller)>>,
     arrived: mpsc::Sender<Accepted>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -82,14 +83,14 @@ async fn enter<S>(
         established = establishing => established,
         () = admitted.stopped() => None,
     };
-    if let Some(stream) = established {
+    if let Some((stream, caller)) = established {
         admitted.establish();
         let counted = Counted {
             stream,
             _admitted: admitted,
         };
         // The server may have ended.
-        drop(arrived.send(Accepted::new(counted)).await);
+        drop(arrived.send(Accepted::new(counted, caller)).await);
     }
 }
 
@@ -156,7 +157,11 @@ mod tests {
             handshakes_max,
         });
         let arrivals = accept(listener, admission, |mut stream: TcpStream| async move {
-            stream.read_u8().await.ok().map(|_| stream)
+            stream
+                .read_u8()
+                .await
+                .ok()
+                .map(|_| (stream, Caller::default()))
         });
         (address, arrivals)
     }

@@ -2,8 +2,8 @@
 
 use super::acceptor;
 use super::admission::Admission;
-use crate::tls::{Dialer, Port, Tls};
-use flotilla_replica::{Arrivals, Sockets};
+use crate::tls::{Dialer, Port, Tls, caller_of};
+use flotilla_replica::{Arrivals, Caller, Sockets};
 use std::future::ready;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
@@ -33,7 +33,7 @@ impl Sockets for NodeSockets {
 
     fn accept(&self, listener: TcpListener) -> Arrivals {
         let Some(tls) = self.tls.clone() else {
-            let establish = |stream: TcpStream| ready(Some(stream));
+            let establish = |stream: TcpStream| ready(Some((stream, Caller::default())));
             return acceptor::accept(listener, self.admission.clone(), establish);
         };
         let (port, handshakes) = (self.port, self.handshakes.clone());
@@ -41,7 +41,11 @@ impl Sockets for NodeSockets {
             let tls = tls.clone();
             let handshake = async move { tls.handshake_or_log(port, stream).await };
             let handshake = AbortOnDropHandle::new(handshakes.spawn(handshake));
-            async move { handshake.await.ok().flatten() }
+            async move {
+                let stream = handshake.await.ok().flatten()?;
+                let caller = caller_of(&stream);
+                Some((stream, caller))
+            }
         })
     }
 }

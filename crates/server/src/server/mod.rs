@@ -261,6 +261,7 @@ fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) 
         node_id: NodeId(config.node_id),
         formation,
         peer_listen: config.peer_listen,
+        peer_names: config.peer_names.clone(),
         client_address: client_address.to_owned(),
         data_directory: config.data_dir.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,6 +1,7 @@
 //! Builds rustls's configurations from the three files, with every check that makes a later failure
 //! easy to diagnose.
 
+use super::caller::is_valid_for;
 use super::certificate::{Judge, Usage, describe};
 use super::client_verifier::ClientVerifier;
 use super::server_verifier::ServerVerifier;
@@ -10,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio_rustls::rustls::client::danger::ServerCertVerifier;
-use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
+use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{
     NoClientAuth, NoServerSessionStorage, ParsedCertificate, VerifierBuilderError,
@@ -251,10 +252,10 @@ fn check_hosts(
 ) -> Result<(), TlsInvalid> {
     let certificate = ParsedCertificate::try_from(&chain[0])
         .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))?;
-    let is_named = |host: &str| {
-        ServerName::try_from(host).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
-    };
-    match hosts.iter().find(|(_, host)| !is_named(host)) {
+    match hosts
+        .iter()
+        .find(|(_, host)| !is_valid_for(&certificate, host))
+    {
         Some((key, host)) => Err(TlsInvalid::NameMissing {
             path: files.cert.clone(),
             key,

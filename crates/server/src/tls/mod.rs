@@ -8,6 +8,7 @@
 //! configuration when it begins. `refusal` describes why one failed, and `log_throttle` limits how
 //! often that is logged.
 
+mod caller;
 mod certificate;
 mod certificates;
 mod client_verifier;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use invalid::TlsInvalid;
 
+pub(crate) use caller::caller_of;
 pub(crate) use dialer::Dialer;
 pub(crate) use reload::keep_fresh;
 

@@ -85,6 +85,17 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     join: Option<String>,
 
+    /// Hosts of members that neither `--peers` nor `--join` names; with TLS, members accept each other's calls by the
+    /// hosts in their certificates
+    #[arg(
+        long,
+        env = "FLO_PEER_NAMES",
+        hide_env_values = true,
+        value_name = "HOST,…"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer_names: Option<String>,
+
     /// Allow non-loopback addresses without TLS
     #[arg(
         long,
@@ -275,6 +286,7 @@ mod tests {
             join: Some("b:3".to_owned()),
             insecure: Some(true),
             tls_cert: Some("node.pem".into()),
+            peer_names: Some("node-4".to_owned()),
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),
             snapshot_log_bytes: Some(1),

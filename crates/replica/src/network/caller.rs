@@ -1,0 +1,52 @@
+//! Which callers a node serves as its peers.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The certificate that a caller presented.
+pub trait CallerCertificate: Send + Sync + 'static {
+    /// Whether it is valid for this host: a name or an IP address.
+    fn is_valid_for(&self, host: &str) -> bool;
+}
+
+/// A caller, as its connection shows it.
+#[derive(Clone, Default)]
+pub struct Caller {
+    certificate: Option<Arc<dyn CallerCertificate>>,
+}
+
+impl Caller {
+    /// A caller that presented a certificate.
+    #[must_use]
+    pub fn with_certificate(certificate: Arc<dyn CallerCertificate>) -> Self {
+        Self {
+            certificate: Some(certificate),
+        }
+    }
+
+    /// Whether its certificate is valid for one of these hosts. A caller without a certificate could only connect because the
+    /// cluster does not use TLS.
+    pub(crate) fn is_any_of<'a>(&self, mut hosts: impl Iterator<Item = &'a str>) -> bool {
+        let Some(certificate) = &self.certificate else {
+            return true;
+        };
+        hosts.any(|host| certificate.is_valid_for(host))
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_certificate = self.certificate.is_some();
+        formatter
+            .debug_struct("Caller")
+            .field("has_certificate", &has_certificate)
+            .finish()
+    }
+}
+
+/// The host of a `host:port`, without the brackets of an IPv6 address.
+#[must_use]
+pub fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
+}
