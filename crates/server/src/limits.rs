@@ -33,12 +33,14 @@ pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
 /// Connections over HTTP; for a further one, the oldest one is closed.
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
+/// What is read ahead, or waits to be sent, on a connection over HTTP. In bytes.
+pub(crate) const HTTP_BUFFER_BYTES_MAX: usize = 64 << 10;
 /// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a TLS handshake may take.
-pub(crate) const TLS_HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
-/// Concurrent TLS handshakes of a port for gRPC; for a further one, the oldest one is ended.
-pub(crate) const TLS_HANDSHAKES_MAX: usize = 512;
+/// How long a TLS handshake may take, or the first byte of a connection without TLS.
+pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
+/// Concurrent handshakes of a port for gRPC; for a further one, the oldest one is ended.
+pub(crate) const HANDSHAKES_MAX: usize = 512;
 /// Connections of clients over gRPC; further ones are closed.
 pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
 /// Connections of members; further ones are closed.

@@ -1,7 +1,7 @@
 //! How many connections a port has, and which one is stopped for a new one.
 
 use crate::limits::{
-    CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, PEER_CONNECTIONS_MAX, TLS_HANDSHAKES_MAX,
+    CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, HANDSHAKES_MAX, PEER_CONNECTIONS_MAX,
 };
 use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
@@ -37,7 +37,7 @@ impl Bounds {
         Self {
             total_max,
             address_max: total_max / 2,
-            handshakes_max: TLS_HANDSHAKES_MAX.min(total_max / 2),
+            handshakes_max: HANDSHAKES_MAX.min(total_max / 2),
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::{router, starting_router};
 use crate::connections::{Admission, Bounds, next};
 use crate::context::Context;
-use crate::limits::{HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
+use crate::limits::{
+    HTTP_BUFFER_BYTES_MAX, HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE,
+};
 use crate::tls::{Port, Tls};
 use axum::Router;
 use hyper::server::conn::http1;
@@ -110,6 +112,7 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HTTP_HEADERS_DEADLINE)
+        .max_buf_size(HTTP_BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {

@@ -31,7 +31,7 @@ use self::certificate::describe;
 use self::certificates::{Certificates, Contents};
 use self::log_throttle::{LogThrottle, RefusedCaller};
 use self::refusal::{Kind, words};
-use crate::limits::TLS_HANDSHAKE_DEADLINE;
+use crate::limits::HANDSHAKE_DEADLINE;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ impl Tls {
     async fn handshake(&self, port: Port, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let config = self.current().server(port);
         let handshake = TlsAcceptor::from(config).accept(stream);
-        timeout(TLS_HANDSHAKE_DEADLINE, handshake).await?
+        timeout(HANDSHAKE_DEADLINE, handshake).await?
     }
 
     /// [`Tls::handshake`]; `None`, with a log line, for a refused caller.
