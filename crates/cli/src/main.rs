@@ -24,6 +24,7 @@ mod progress;
 mod reference;
 mod session;
 mod shutdown;
+mod supervisor;
 mod time;
 mod views;
 

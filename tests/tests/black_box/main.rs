@@ -40,6 +40,7 @@ mod sdk;
 mod snapshot;
 mod start_later;
 mod streams;
+mod supervisor;
 mod targets;
 mod tls;
 mod traces;

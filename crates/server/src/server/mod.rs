@@ -151,6 +151,12 @@ impl Server {
         self.address
     }
 
+    /// Whether the node can continue, as `/livez` reports: a function that outlives the server.
+    pub fn liveness(&self) -> impl Fn() -> bool + Send + use<> {
+        let fatal = self.context.gateway.replica().fatal();
+        move || fatal.borrow().is_none()
+    }
+
     /// Waits until a leader serves this node.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
+use crate::supervisor::Supervisor;
 use clap::Args;
 use flotilla_server::{ServerConfig, ServerError};
 use std::path::PathBuf;
@@ -63,6 +64,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
     open_files::raise_limit();
     let node_id = config.node_id;
     let waiting = Waiting::new(&config);
+    let supervisor = Supervisor::of_process();
     let server = tokio::select! {
         server = flotilla_server::Server::start(config) => server,
         () = shutdown.requested() => return Ok(()),
@@ -77,6 +79,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
             Ok(()) => {
                 let address = server.client_address();
                 output::write(&format!("node {node_id} serves clients at {address}\n"))?;
+                supervisor.ready(server.liveness());
                 false
             }
             Err(error) => return tell_end(&error),
@@ -88,6 +91,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
         if !is_stopping {
             shutdown.requested().await;
         }
+        supervisor.stopping();
     };
     match server.run_until(stop).await {
         Ok(()) => Ok(()),
