@@ -90,6 +90,8 @@ pub struct Counters {
     pub snapshots_made: u64,
     /// Snapshots of other members that replaced this one's state.
     pub snapshots_installed: u64,
+    /// Snapshots that were refused because another one was being installed.
+    pub snapshots_refused: u64,
 }
 
 impl Replica {
@@ -243,6 +245,7 @@ impl Replica {
             log_bytes: log.bytes.load(Ordering::Relaxed),
             snapshots_made: applied.snapshots_made.load(Ordering::Relaxed),
             snapshots_installed: applied.snapshots_installed.load(Ordering::Relaxed),
+            snapshots_refused: core.installs.refused(),
         }
     }
 

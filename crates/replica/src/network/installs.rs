@@ -2,6 +2,7 @@
 
 use crate::log::vote::Vote;
 use crate::network::calls::PeerError;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Installs {
     /// Held while a snapshot is received.
     running: tokio::sync::Mutex<()>,
+    /// Installs that were refused since the start.
+    refused: AtomicU64,
     latest: Mutex<Option<Latest>>,
 }
 
@@ -53,10 +56,16 @@ impl Installs {
         Ok(install)
     }
 
+    /// Installs that were refused since the start, because another one was under way.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
     fn replace(&self, latest: Latest) -> Result<(), PeerError> {
         let mut current = self.latest();
         if let Some(current) = current.as_ref() {
             if current.vote >= latest.vote {
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 let text = "another snapshot is being installed";
                 return Err(PeerError::Failed(text.to_owned()));
             }

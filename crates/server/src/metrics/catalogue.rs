@@ -97,7 +97,11 @@ metrics! {
     RAFT_LEADER_CHANGES Counter "flotilla_raft_leader_changes_total" [] "changes"
         "Leader changes that the node has seen.";
     RAFT_SNAPSHOTS Counter "flotilla_raft_snapshots_total" ["kind"] "snapshots"
-        "Snapshots that the node `created` from its own state or `installed` from another member.";
+        "Snapshots that the node `created` from its own state or `installed` from another member, \
+         and those that it `refused` because another one was being installed.";
+    BACKUP_COMPLETED Gauge "flotilla_backup_completed_timestamp_seconds" [] "seconds"
+        "When the node last sent a whole backup, in seconds since the Unix epoch. Exposed once it \
+         has sent one since its start.";
     RAFT_LOG_FSYNC Histogram "flotilla_raft_log_fsync_duration_seconds" [] "seconds"
         "Time to write one batch of entries to the log and to make it durable.";
     RAFT_LOG_WRITTEN Counter "flotilla_raft_log_written_bytes_total" [] "bytes"

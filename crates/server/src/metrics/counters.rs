@@ -36,6 +36,8 @@ pub(crate) struct Metrics {
     pub(super) timer_delay: Histogram,
     pub(super) elections: AtomicU64,
     pub(super) leader_changes: AtomicU64,
+    /// When a backup was last sent, in seconds since 1970; 0 before the first.
+    backup_completed_seconds: AtomicU64,
     /// Commands by kind, accepted and rejected.
     commands: Vec<[AtomicU64; 2]>,
     /// Rejections by code.
@@ -47,6 +49,20 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    /// Records that a whole backup was sent.
+    pub(crate) fn backup_completed(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = now.map_or(0, |now| now.as_secs());
+        self.backup_completed_seconds
+            .store(seconds, Ordering::Relaxed);
+    }
+
+    /// When a whole backup was last sent, in seconds since 1970; `None` before the first one since the start.
+    pub(super) fn backup_completed_seconds(&self) -> Option<u64> {
+        let seconds = self.backup_completed_seconds.load(Ordering::Relaxed);
+        (seconds > 0).then_some(seconds)
+    }
+
     /// All counters at zero.
     pub(crate) fn new() -> Self {
         Self {
@@ -63,6 +79,7 @@ impl Metrics {
             timer_delay: Histogram::default(),
             elections: AtomicU64::new(0),
             leader_changes: AtomicU64::new(0),
+            backup_completed_seconds: AtomicU64::new(0),
             commands: CommandKind::ALL
                 .iter()
                 .map(|_| Default::default())

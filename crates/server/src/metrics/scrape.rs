@@ -126,8 +126,10 @@ fn raft_counters(page: &mut Page, context: &Context) {
     let snapshots = [
         (["created"], made.into()),
         (["installed"], installed.into()),
+        (["refused"], counters.snapshots_refused.into()),
     ];
     page.many(&RAFT_SNAPSHOTS, snapshots);
+    page.maybe(&BACKUP_COMPLETED, metrics.backup_completed_seconds());
     page.histograms(&RAFT_LOG_FSYNC, [([], metrics.log_sync.read())]);
     page.one(&RAFT_LOG_WRITTEN, counters.log_bytes);
     page.one(&COMMANDS_FORWARDED, counters.commands_forwarded);

@@ -32,7 +32,10 @@ async fn send(context: Arc<Context>, mut backup: Backup, parts: Parts) {
             part = next(&mut backup) => part.transpose(),
             () = context.shutdown.cancelled() => Some(Err(Refusal::shutting_down())),
         };
-        let Some(part) = part else { return };
+        let Some(part) = part else {
+            context.metrics.backup_completed();
+            return;
+        };
         let is_last = part.is_err();
         let sent = parts.send_timeout(part.map_err(Status::from), BACKUP_STALL_MAX);
         if sent.await.is_err() {
