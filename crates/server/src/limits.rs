@@ -43,6 +43,10 @@ pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) const HANDSHAKES_MAX: usize = 512;
 /// Connections of clients over gRPC; further ones are closed.
 pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
+/// Connections of probes and operators at their separate port; further ones are closed.
+pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
+/// Requests of operators at their separate port; further ones are shed. In bytes.
+pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
 /// Connections of members; further ones are closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
 /// The part of the process's open files that connections of one port may take: one in this many.
@@ -184,10 +188,10 @@ pub(crate) const BACKUP_STALL_MAX: Duration = Duration::from_secs(60);
 /// How long a stopping node waits for its connections to end.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 /// How long a supervisor must give a node to stop before it kills it: the node's parts, its
-/// connections and HTTP each have their grace; then leadership is transferred and the state
+/// connections, HTTP and the port of operators each have their grace; then the state is
 /// flushed. Killing it sooner loses nothing, but the next start has to replay the log.
 pub const STOP_TIME: Duration = Duration::from_secs(30);
-const _: () = assert!(STOP_TIME.as_secs() >= 3 * STOP_GRACE.as_secs() + 10);
+const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);

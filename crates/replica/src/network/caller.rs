@@ -24,6 +24,12 @@ impl Caller {
         }
     }
 
+    /// Whether it presented a certificate, which the listening side has accepted.
+    #[must_use]
+    pub fn has_certificate(&self) -> bool {
+        self.certificate.is_some()
+    }
+
     /// Whether its certificate is valid for one of these hosts. A caller without a certificate could only connect because the
     /// cluster does not use TLS.
     pub(crate) fn is_any_of<'a>(&self, mut hosts: impl Iterator<Item = &'a str>) -> bool {
@@ -36,10 +42,9 @@ impl Caller {
 
 impl fmt::Debug for Caller {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_certificate = self.certificate.is_some();
         formatter
             .debug_struct("Caller")
-            .field("has_certificate", &has_certificate)
+            .field("has_certificate", &self.has_certificate())
             .finish()
     }
 }

@@ -27,6 +27,9 @@ pub struct ServerConfig {
     pub http_listen: SocketAddr,
     /// The address that serves the other nodes.
     pub peer_listen: SocketAddr,
+    /// The address that serves operators: probes, metrics and the calls of `flo cluster`, apart from the load of clients. Without
+    /// it, `http_listen` alone serves probes and metrics, and `listen` alone those calls.
+    pub admin_listen: Option<SocketAddr>,
     /// The `host:port` that clients use to reach `listen`; `listen` itself if it is not set.
     pub advertise: Option<String>,
     /// The directory of the log and the state; created if it does not exist.
@@ -142,6 +145,7 @@ impl Default for ServerConfig {
             listen: loopback(9000),
             http_listen: loopback(9002),
             peer_listen: loopback(9001),
+            admin_listen: None,
             advertise: None,
             data_dir: PathBuf::from("flo-data"),
             peers: Vec::new(),
@@ -164,11 +168,12 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 19] = [
+    pub const KEYS: [&str; 20] = [
         "node_id",
         "listen",
         "http_listen",
         "peer_listen",
+        "admin_listen",
         "advertise",
         "data_dir",
         "peers",
@@ -313,12 +318,14 @@ impl ServerConfig {
             None => {}
         }
         let listens = [
-            ("listen", self.listen),
-            ("http_listen", self.http_listen),
-            ("peer_listen", self.peer_listen),
+            ("listen", Some(self.listen)),
+            ("http_listen", Some(self.http_listen)),
+            ("peer_listen", Some(self.peer_listen)),
+            ("admin_listen", self.admin_listen),
         ];
         match listens
             .into_iter()
+            .filter_map(|(key, address)| Some((key, address?)))
             .find(|(_, address)| !address.ip().is_loopback())
         {
             Some((key, found)) if !self.insecure && self.tls_files().is_none() => {

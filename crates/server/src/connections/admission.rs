@@ -1,7 +1,8 @@
 //! How many connections a port has, and which one is stopped for a new one.
 
 use crate::limits::{
-    CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, HANDSHAKES_MAX, PEER_CONNECTIONS_MAX,
+    ADMIN_CONNECTIONS_MAX, CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, HANDSHAKES_MAX,
+    PEER_CONNECTIONS_MAX,
 };
 use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
@@ -30,6 +31,7 @@ impl Bounds {
         let total_max = match port {
             Port::Peers => PEER_CONNECTIONS_MAX,
             Port::Clients | Port::Http => CLIENT_CONNECTIONS_MAX,
+            Port::Admin => ADMIN_CONNECTIONS_MAX,
         };
         let files_max = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         let files = usize::try_from(files_max / FILES_PER_CONNECTION).unwrap_or(usize::MAX);

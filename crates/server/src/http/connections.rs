@@ -33,6 +33,7 @@ pub(crate) fn serve(
         let handler = ConnectionHandler {
             router: router(context),
             tls,
+            port: Port::Http,
             shutdown: shutdown.clone(),
         };
         let accepting = accept(&listener, &handler, &connections);
@@ -45,14 +46,19 @@ pub(crate) fn serve(
     })
 }
 
-/// Serves HTTP while the node starts, until it is dropped: a start may take long, and a liveness
-/// probe must not end it.
-pub(crate) async fn serve_start(listener: &TcpListener, tls: Option<Arc<Tls>>) -> Infallible {
+/// Serves HTTP at a port while the node starts, until it is dropped: a start may take long, and a
+/// liveness probe must not end it.
+pub(crate) async fn serve_start(
+    listener: &TcpListener,
+    tls: Option<Arc<Tls>>,
+    port: Port,
+) -> Infallible {
     let started = CancellationToken::new();
     let _started = started.clone().drop_guard();
     let handler = ConnectionHandler {
         router: starting_router(),
         tls,
+        port,
         shutdown: started,
     };
     accept(listener, &handler, &TaskTracker::new()).await
@@ -63,6 +69,7 @@ pub(crate) async fn serve_start(listener: &TcpListener, tls: Option<Arc<Tls>>) -
 struct ConnectionHandler {
     router: Router,
     tls: Option<Arc<Tls>>,
+    port: Port,
     shutdown: CancellationToken,
 }
 
@@ -97,7 +104,7 @@ impl ConnectionHandler {
         let Some(tls) = &self.tls else {
             return connection(stream, self.router, self.shutdown).await;
         };
-        if let Some(stream) = tls.handshake_or_log(Port::Http, stream).await {
+        if let Some(stream) = tls.handshake_or_log(self.port, stream).await {
             connection(stream, self.router, self.shutdown).await;
         }
     }

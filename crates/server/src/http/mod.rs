@@ -30,13 +30,25 @@ pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
 
 /// The node's routes.
 fn router(context: Arc<Context>) -> Router {
-    Router::new()
+    watching()
         .route("/v1/tasks/{id}/report", post(report::report))
+        .fallback(async || missing())
+        .method_not_allowed_fallback(async || wrong_method())
+        .with_state(context)
+}
+
+/// The routes of supervisors and Prometheus.
+fn watching() -> Router<Arc<Context>> {
+    Router::new()
         .route(LIVE_PATH, get(probes::live))
         .route(READY_PATH, get(probes::ready))
         .route(METRICS_PATH, get(probes::metrics))
-        .fallback(async || missing())
-        .method_not_allowed_fallback(async || wrong_method())
+}
+
+/// As the node's routes, at the port of operators.
+pub(crate) fn admin_router(context: Arc<Context>) -> Router {
+    watching()
+        .fallback(async || admin_missing())
         .with_state(context)
 }
 
@@ -57,6 +69,11 @@ fn starting() -> Problem {
 fn missing() -> Problem {
     let message =
         "expected /v1/tasks/ID/report, /livez, /readyz or /metrics, but the path is another one";
+    Refusal::new(ServerCode::PathNotFound, message).into()
+}
+
+fn admin_missing() -> Problem {
+    let message = "expected /livez, /readyz or /metrics, but the path is another one";
     Refusal::new(ServerCode::PathNotFound, message).into()
 }
 

@@ -9,7 +9,7 @@ mod pool;
 pub(crate) use pool::{MemoryPool, Reservation};
 
 use crate::limits::{
-    MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN,
+    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -19,6 +19,8 @@ pub(crate) struct Memory {
     pub(crate) bytes_max: u64,
     /// Requests: what has arrived of them, their decoded form and their copies, until they are answered.
     pub(crate) requests: MemoryPool,
+    /// Requests at the port of operators.
+    pub(crate) admin: MemoryPool,
 }
 
 impl Memory {
@@ -36,6 +38,7 @@ impl Memory {
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
+            admin: MemoryPool::new(ADMIN_BYTES_MAX),
         }
     }
 
@@ -45,8 +48,8 @@ impl Memory {
     }
 
     /// The pools, each with the name of its owner.
-    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 1] {
-        [("requests", &self.requests)]
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 2] {
+        [("requests", &self.requests), ("admin", &self.admin)]
     }
 }
 

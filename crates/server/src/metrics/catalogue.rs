@@ -202,7 +202,8 @@ metrics! {
         "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
          system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
-        "Memory that is reserved: `requests` are those in progress.";
+        "Memory that is reserved: for `requests` in progress, and for those at the port of operators \
+         (`admin`).";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
         "Memory that can be reserved for each owner; beyond it, requests are shed.";
 

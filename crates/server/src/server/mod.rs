@@ -1,5 +1,6 @@
 //! The server: starts, runs and stops one node.
 
+mod admin;
 mod error;
 mod transport;
 
@@ -24,9 +25,11 @@ use flotilla_replica::{
     Config, Environment, Formation, GrpcTransport, ReadError, Replica, Sockets, Tuning,
 };
 use futures::future::join_all;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -43,7 +46,8 @@ pub struct Server {
     tasks: Vec<JoinHandle<()>>,
     serving: Serving,
     http: JoinHandle<()>,
-    // Dropping it ends HTTP.
+    admin: Option<Serving>,
+    // Dropping it ends HTTP and the port of operators.
     probing: DropGuard,
     // Ends the background tasks if the server is dropped without being stopped.
     _stop: DropGuard,
@@ -68,6 +72,10 @@ impl Server {
             .unwrap_or_else(|| address.to_string());
         let (http_listener, http_listen) = listen(config.http_listen).await?;
         let http_address = http_address(&config, &client_address, http_listen);
+        let admin_listener = match config.admin_listen {
+            Some(address) => Some(listen(address).await?.0),
+            None => None,
+        };
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
         let memory = Memory::of_node(config.max_memory_bytes);
@@ -89,7 +97,8 @@ impl Server {
         let replica = Replica::start(replica_config, environment);
         let replica = tokio::select! {
             started = replica => started?,
-            never = http::serve_start(&http_listener, tls.clone()) => match never {},
+            never = http::serve_start(&http_listener, tls.clone(), Port::Http) => match never {},
+            never = serve_admin_start(admin_listener.as_ref(), tls.clone()) => match never {},
         };
         let tracer = Tracer::start(&config, &replica)?;
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
@@ -120,6 +129,10 @@ impl Server {
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
         let probing = CancellationToken::new();
         let http = http::serve(context.clone(), http_listener, probing.clone());
+        let admin = admin_listener.map(|listener| {
+            let arriving = sockets(tls.as_ref(), Port::Admin).accept(listener);
+            admin::serve(&context, arriving, probing.clone())
+        });
         let serving = serve(&context, context.sockets.accept(listener), routes);
         tracing::info!(node = config.node_id, %address, "serving clients");
         Ok(Self {
@@ -128,6 +141,7 @@ impl Server {
             tasks,
             serving,
             http,
+            admin,
             probing: probing.drop_guard(),
             _stop: stop,
         })
@@ -229,7 +243,20 @@ impl Server {
         if timeout(STOP_GRACE, self.http).await.is_err() {
             tracing::debug!("connections over HTTP were cut");
         }
+        if let Some(mut admin) = self.admin
+            && timeout(STOP_GRACE, &mut admin).await.is_err()
+        {
+            admin.abort();
+        }
         tracing::info!("the node has stopped");
+    }
+}
+
+/// Serves the port of operators while the node starts, if there is one.
+async fn serve_admin_start(listener: Option<&TcpListener>, tls: Option<Arc<Tls>>) -> Infallible {
+    match listener {
+        Some(listener) => http::serve_start(listener, tls, Port::Admin).await,
+        None => std::future::pending().await,
     }
 }
 

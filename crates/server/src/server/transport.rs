@@ -26,7 +26,7 @@ use tonic::service::Routes;
 use tower::util::MapRequestLayer;
 
 /// The interval of keepalive pings on a silent connection, and their timeout.
-const KEEPALIVE: Duration = Duration::from_secs(10);
+pub(super) const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Flow control: the unread bytes that a client may send on one stream.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// Flow control: the unread bytes on all streams of a connection.

@@ -48,6 +48,7 @@ pub(super) struct Certificates {
     clients: Arc<ServerConfig>,
     peers: Arc<ServerConfig>,
     http: Arc<ServerConfig>,
+    admin: Arc<ServerConfig>,
     /// For connections to other nodes' client ports.
     to_nodes: Arc<ClientConfig>,
     /// For connections to other nodes' peer ports.
@@ -96,11 +97,12 @@ impl Certificates {
         check_hosts(&chain, files, hosts)?;
         let own = Arc::new(own_key(chain, &contents, files, &provider)?);
         let Verifiers { clients, servers } = verifiers(&judge, files, &provider)?;
-        let client_verifier = |usages| {
+        let client_verifier = |usages, is_mandatory| {
             Arc::new(ClientVerifier {
                 any: clients.clone(),
                 judge: judge.clone(),
                 usages,
+                is_mandatory,
             })
         };
         let server_verifier = |usages| {
@@ -110,13 +112,14 @@ impl Certificates {
                 usages,
             })
         };
-        let server = |verifier: Arc<dyn ClientCertVerifier>, protocol| {
-            server_config(&provider, verifier, own.clone(), protocol)
+        let server = |verifier: Arc<dyn ClientCertVerifier>, protocols: &[&[u8]]| {
+            server_config(&provider, verifier, own.clone(), protocols)
         };
         Ok(Self {
-            clients: server(client_verifier(&[Usage::Client]), HTTP_2),
-            peers: server(client_verifier(&Usage::ALL), HTTP_2),
-            http: server(Arc::new(NoClientAuth), HTTP_1),
+            clients: server(client_verifier(&[Usage::Client], true), &[HTTP_2]),
+            peers: server(client_verifier(&Usage::ALL, true), &[HTTP_2]),
+            http: server(Arc::new(NoClientAuth), &[HTTP_1]),
+            admin: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
             to_nodes: client_config(&provider, server_verifier(&[Usage::Server]), own.clone()),
             to_peers: client_config(&provider, server_verifier(&Usage::ALL), own.clone()),
             contents,
@@ -130,6 +133,7 @@ impl Certificates {
             Port::Clients => self.clients.clone(),
             Port::Peers => self.peers.clone(),
             Port::Http => self.http.clone(),
+            Port::Admin => self.admin.clone(),
         }
     }
 
@@ -137,7 +141,7 @@ impl Certificates {
     pub(super) fn client(&self, port: Port) -> Arc<ClientConfig> {
         match port {
             Port::Peers => self.to_peers.clone(),
-            Port::Clients | Port::Http => self.to_nodes.clone(),
+            Port::Clients | Port::Http | Port::Admin => self.to_nodes.clone(),
         }
     }
 }
@@ -288,14 +292,14 @@ fn server_config(
     provider: &Arc<CryptoProvider>,
     verifier: Arc<dyn ClientCertVerifier>,
     own: Arc<SingleCertAndKey>,
-    protocol: &[u8],
+    protocols: &[&[u8]],
 ) -> Arc<ServerConfig> {
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .expect("ring has the suites of TLS 1.3")
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(own);
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     // A resumed session would not be checked against the current authorities.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

@@ -17,9 +17,15 @@ pub(super) struct ClientVerifier {
     pub(super) judge: Judge,
     /// The required usages.
     pub(super) usages: &'static [Usage],
+    /// Whether clients without a certificate are rejected.
+    pub(super) is_mandatory: bool,
 }
 
 impl ClientCertVerifier for ClientVerifier {
+    fn client_auth_mandatory(&self) -> bool {
+        self.is_mandatory
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.any.root_hint_subjects()
     }

@@ -62,6 +62,8 @@ pub(crate) enum Port {
     Peers,
     /// Anyone: probes and Prometheus have no certificate, and a report has its token.
     Http,
+    /// Probes and Prometheus without a certificate, operators with one.
+    Admin,
 }
 
 /// A node's TLS.

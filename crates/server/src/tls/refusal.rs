@@ -48,7 +48,7 @@ pub(super) fn words(error: &io::Error, port: Port) -> String {
 
 fn plain(port: Port) -> &'static str {
     match port {
-        Port::Clients | Port::Peers => {
+        Port::Clients | Port::Peers | Port::Admin => {
             "it does not use TLS: is its configuration without tls_cert, tls_key and tls_ca?"
         }
         // A caller here needs none of these.

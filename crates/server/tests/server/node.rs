@@ -50,6 +50,17 @@ impl Node {
         Self::serve(ready(config(data.path())).await, data)
     }
 
+    /// Starts a node that is alone in its cluster, with a port for operators, and returns its address.
+    pub(crate) async fn start_with_admin_port() -> (Self, SocketAddr) {
+        let data = tempfile::tempdir().unwrap();
+        let address = free_address();
+        let config = ServerConfig {
+            admin_listen: Some(address),
+            ..config(data.path())
+        };
+        (Self::serve(ready(config).await, data), address)
+    }
+
     /// Starts the three nodes of a cluster, and waits until all of them know the leader.
     pub(crate) async fn start_cluster() -> Vec<Self> {
         let peers = peers();

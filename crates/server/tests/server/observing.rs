@@ -9,6 +9,9 @@ use flotilla_server::{METRICS, Metric, MetricKind, Server};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::net::TcpStream;
 use tonic::Code;
+use tonic::transport::Endpoint;
+use v1::cluster_service_client::ClusterServiceClient;
+use v1::kv_service_client::KvServiceClient;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -70,6 +73,23 @@ fn label_names(sample: &str) -> Vec<String> {
         .filter_map(|label| Some(label.split_once('=')?.0));
     let names = names.filter(|name| *name != "le");
     names.map(ToOwned::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_port_of_operators_serves_probes_metrics_and_calls_about_the_cluster_only() {
+    let (_node, address) = Node::start_with_admin_port().await;
+    let address = address.to_string();
+    for (path, expected) in [("/livez", 200), ("/readyz", 200), ("/metrics", 200), ("/x", 404)] {
+        assert_eq!(get(&address, path).await.0, expected, "{path}");
+    }
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let channel = endpoint.connect().await.unwrap();
+    let mut cluster = ClusterServiceClient::new(channel.clone());
+    let status = cluster.get_status(v1::GetStatusRequest::default()).await;
+    assert_eq!(status.unwrap().into_inner().members.len(), 1);
+    let mut keys = KvServiceClient::new(channel);
+    let read = keys.get_key(v1::GetKeyRequest::default()).await;
+    assert!(read.is_err(), "{read:?}");
 }
 
 async fn register(node: &Node, action: &str) {

@@ -96,6 +96,17 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     peer_names: Option<String>,
 
+    /// Address that serves operators: probes, metrics and the calls of `flo cluster`, apart from the load of clients
+    /// [default: none]
+    #[arg(
+        long,
+        env = "FLO_ADMIN_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_listen: Option<String>,
+
     /// Allow non-loopback addresses without TLS
     #[arg(
         long,
@@ -287,6 +298,7 @@ mod tests {
             insecure: Some(true),
             tls_cert: Some("node.pem".into()),
             peer_names: Some("node-4".to_owned()),
+            admin_listen: Some("127.0.0.1:9003".to_owned()),
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),
             snapshot_log_bytes: Some(1),

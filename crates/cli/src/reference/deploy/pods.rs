@@ -264,8 +264,8 @@ fn check_probes(set: &Set<'_>, findings: &mut Findings) {
         findings.expect(set.path, is_tls, format!("{probe} to ask over HTTPS"));
         findings.expect(
             set.path,
-            get["port"] == "http",
-            format!("{probe} to ask at the port http"),
+            get["port"] == "admin",
+            format!("{probe} to ask at the port admin"),
         );
     }
     let start = &set.container["startupProbe"];
@@ -281,11 +281,16 @@ fn check_probes(set: &Set<'_>, findings: &mut Findings) {
 /// Checks that a node's ports, directory and names are those of its pod.
 fn check_node(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findings) {
     let addresses = [
-        ("grpc", node.listen),
-        ("peers", node.peer_listen),
-        ("http", node.http_listen),
+        ("grpc", Some(node.listen)),
+        ("peers", Some(node.peer_listen)),
+        ("http", Some(node.http_listen)),
+        ("admin", node.admin_listen),
     ];
     for (name, address) in addresses {
+        let Some(address) = address else {
+            findings.push(set.path, format!("expected {pod} to have a port `{name}`"));
+            continue;
+        };
         let port = items(&set.container["ports"]).find(|port| port["name"] == name);
         let is_served = port.is_some_and(|port| port["containerPort"] == address.port());
         findings.expect(
