@@ -2,6 +2,7 @@
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
+use crate::slow_commands::SlowCommands;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Command, Operation, Rejection, Reply};
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 /// Submits commands and reads the cluster's state, from any node.
 pub(crate) struct Gateway {
     replica: Replica,
+    slow_commands: SlowCommands,
 }
 
 /// How fresh the state of a read must be (design rule 14).
@@ -35,8 +37,11 @@ impl Freshness {
 
 impl Gateway {
     /// The gateway over a replica.
-    pub(crate) fn new(replica: Replica) -> Self {
-        Self { replica }
+    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands) -> Self {
+        Self {
+            replica,
+            slow_commands,
+        }
     }
 
     /// The replica behind it.
@@ -81,7 +86,12 @@ impl Gateway {
             tokio::spawn(async move { replica.submit(command, deadline).await });
             return Ok(Ok(reply));
         }
-        Ok(self.replica.submit(command, deadline).await?)
+        let (kind, namespace) = (command.body.kind(), command.namespace.clone());
+        let began = Instant::now();
+        let submitted = self.replica.submit(command, deadline).await;
+        self.slow_commands
+            .observe(kind, &namespace, began.elapsed());
+        Ok(submitted?)
     }
 
     /// Waits until this node has applied everything that was acknowledged before.

@@ -33,6 +33,7 @@ mod request;
 mod schemas;
 mod server;
 mod services;
+mod slow_commands;
 mod span;
 #[cfg(test)]
 mod testing;

@@ -29,6 +29,10 @@ pub(crate) const QUEUE_BYTES_MAX: usize = 128 << 20;
 pub(crate) const RECEIVING_MAX: Duration = Duration::from_secs(30);
 /// How long the caller of a shed request should wait.
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
+/// Slow commands that are logged in one [`SLOW_COMMANDS_INTERVAL`].
+pub(crate) const SLOW_COMMANDS_MAX: usize = 10;
+/// See [`SLOW_COMMANDS_MAX`].
+pub(crate) const SLOW_COMMANDS_INTERVAL: Duration = Duration::from_secs(1);
 /// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
 /// Connections over HTTP; for a further one, the oldest one is closed.

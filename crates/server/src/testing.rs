@@ -6,6 +6,7 @@ use crate::limits::MEMORY_BYTES_MIN;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
+use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
@@ -56,7 +57,7 @@ impl StillNode {
             .await
             .unwrap();
         let context = Arc::new(Context {
-            gateway: Gateway::new(replica),
+            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO)),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
             node: NodeId(1),

@@ -64,6 +64,8 @@ pub struct ServerConfig {
     /// What the node may use of the machine's memory. In bytes, at least 256 MiB; without it, the limit of the process's control
     /// group or the machine's memory.
     pub max_memory_bytes: Option<u64>,
+    /// A command that takes longer is logged. In milliseconds; 0 logs none.
+    pub slow_command_ms: u64,
     /// The collector that receives spans, over OTLP with gRPC. Without it the node makes no spans.
     pub otlp_endpoint: Option<Endpoint>,
     /// The share of traces to keep among those that no caller began.
@@ -159,6 +161,7 @@ impl Default for ServerConfig {
             max_log_bytes: Tuning::default().max_log_bytes,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
             max_memory_bytes: None,
+            slow_command_ms: 1_000,
             otlp_endpoint: None,
             otlp_sample_ratio: SampleRatio::ALL,
         }
@@ -168,7 +171,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 20] = [
+    pub const KEYS: [&str; 21] = [
         "node_id",
         "listen",
         "http_listen",
@@ -187,6 +190,7 @@ impl ServerConfig {
         "max_log_bytes",
         "disk_reserve_bytes",
         "max_memory_bytes",
+        "slow_command_ms",
         "otlp_endpoint",
         "otlp_sample_ratio",
     ];

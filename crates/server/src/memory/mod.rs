@@ -9,7 +9,8 @@ mod pool;
 pub(crate) use pool::{MemoryPool, Reservation};
 
 use crate::limits::{
-    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN,
+    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX,
+    REQUESTS_BYTES_MIN,
 };
 
 /// The memory of a node.

@@ -15,6 +15,7 @@ use crate::limits::STOP_GRACE;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
+use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls};
 use crate::traces::Tracer;
 use crate::watch::Watchers;
@@ -78,6 +79,7 @@ impl Server {
         };
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
+        let slow_threshold = Duration::from_millis(config.slow_command_ms);
         let memory = Memory::of_node(config.max_memory_bytes);
         let faulty_environment = faults::faulty_environment();
         let environment = Environment {
@@ -103,7 +105,7 @@ impl Server {
         let tracer = Tracer::start(&config, &replica)?;
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {
-            gateway: Gateway::new(replica),
+            gateway: Gateway::new(replica, SlowCommands::new(slow_threshold)),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
             metrics,

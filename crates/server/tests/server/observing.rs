@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::transport::Endpoint;
-use v1::cluster_service_client::ClusterServiceClient;
-use v1::kv_service_client::KvServiceClient;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
+use v1::cluster_service_client::ClusterServiceClient;
+use v1::kv_service_client::KvServiceClient;
 
 /// A scraped page.
 struct Page {
@@ -79,7 +79,12 @@ fn label_names(sample: &str) -> Vec<String> {
 async fn the_port_of_operators_serves_probes_metrics_and_calls_about_the_cluster_only() {
     let (_node, address) = Node::start_with_admin_port().await;
     let address = address.to_string();
-    for (path, expected) in [("/livez", 200), ("/readyz", 200), ("/metrics", 200), ("/x", 404)] {
+    for (path, expected) in [
+        ("/livez", 200),
+        ("/readyz", 200),
+        ("/metrics", 200),
+        ("/x", 404),
+    ] {
         assert_eq!(get(&address, path).await.0, expected, "{path}");
     }
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();

@@ -185,6 +185,16 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_memory_bytes: Option<u64>,
 
+    /// Log commands that take longer than this many milliseconds; 0 logs none [default: 1000]
+    #[arg(
+        long,
+        env = "FLO_SLOW_COMMAND_MS",
+        hide_env_values = true,
+        value_name = "MS"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slow_command_ms: Option<u64>,
+
     /// OTLP/gRPC collector to export spans to, such as http://127.0.0.1:4317 [default: no spans]
     #[arg(
         long,
@@ -305,6 +315,7 @@ mod tests {
             max_log_bytes: Some(2),
             disk_reserve_bytes: Some(3),
             max_memory_bytes: Some(1 << 30),
+            slow_command_ms: Some(500),
             otlp_endpoint: Some("http://127.0.0.1:4317".to_owned()),
             otlp_sample_ratio: Some(0.5),
         };
