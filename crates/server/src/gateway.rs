@@ -115,7 +115,7 @@ impl Gateway {
         self.read_here(read)
     }
 
-    /// Reads many rows, on a blocking thread.
+    /// Reads many rows or large ones, on a blocking thread.
     pub(crate) async fn scan<T: Send + 'static>(
         &self,
         freshness: Freshness,
@@ -125,6 +125,14 @@ impl Gateway {
         if freshness == Freshness::Linearizable {
             self.catch_up(deadline).await?;
         }
+        self.scan_here(read).await
+    }
+
+    /// As `scan`, of this node's applied state.
+    pub(crate) async fn scan_here<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let replica = self.replica.clone();
         let scan = move || replica.view(|view| read(view));
         let scanned = tokio::task::spawn_blocking(scan).await.map_err(|error| {

@@ -1,26 +1,38 @@
 //! Waiting until something is applied on this node.
 //!
 //! A watcher is only woken; it reads what happened from the state. So effects may be duplicated or
-//! lost: a `Notice::Lost` wakes all watchers.
+//! lost: a `Notice::Lost` wakes all watchers. The watchers of one run share what they read.
+
+mod run_look;
+mod shared_look;
+
+pub(crate) use run_look::{LookRange, RunLook};
+pub(crate) use shared_look::SharedLook;
 
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::WATCHERS_MAX;
 use flotilla_engine::Effect;
 use flotilla_engine::ids::{ActionRunNumber, GroupName, Namespace, RunId, StreamName};
+use flotilla_engine::view::RunEnding;
 use flotilla_replica::{Notice, Subscription};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+/// A run, as callers name it.
+type RunKey = (Namespace, RunId);
+/// Waits for changes of a run.
+pub(crate) type RunChanges = Watch<RunKey, SharedLook<LookRange, RunLook>>;
+
 /// The callers that wait until something is applied on this node.
 #[derive(Default)]
 pub(crate) struct Watchers {
     /// Woken when a run's history or status changes.
-    pub(crate) runs: KeyedNotify<(Namespace, RunId)>,
+    pub(crate) runs: KeyedNotify<RunKey, SharedLook<LookRange, RunLook>>,
     /// Woken when a run ends.
-    pub(crate) ended_runs: KeyedNotify<(Namespace, RunId)>,
+    pub(crate) ended_runs: KeyedNotify<RunKey, SharedLook<RunId, Option<RunEnding>>>,
     /// Woken when a stand-alone action run ends.
     pub(crate) action_runs: KeyedNotify<ActionRunNumber>,
     /// Woken when a stream grows, is created or is deleted.
@@ -29,28 +41,32 @@ pub(crate) struct Watchers {
     pub(crate) groups: KeyedNotify<(Namespace, StreamName, GroupName)>,
 }
 
-/// One notification per key that a caller waits for.
-pub(crate) struct KeyedNotify<K: Ord + Clone> {
+/// Notifications per key that a caller waits for. The watches of a key share an `S`.
+pub(crate) struct KeyedNotify<K: Ord + Clone, S: Default = ()> {
     // A std mutex: it is never held across an await.
-    state: Arc<Mutex<NotifyState<K>>>,
+    state: Arc<Mutex<NotifyState<K, S>>>,
 }
 
-struct NotifyState<K> {
-    entries: BTreeMap<K, NotifyEntry>,
+struct NotifyState<K, S> {
+    entries: BTreeMap<K, NotifyEntry<S>>,
     /// The number of watches over all keys.
     watches_count: usize,
 }
 
-struct NotifyEntry {
-    sender: watch::Sender<()>,
+#[derive(Default)]
+struct NotifyEntry<S> {
+    /// Counts the notifications.
+    sender: watch::Sender<u64>,
     watches_count: usize,
+    shared: Arc<S>,
 }
 
 /// Waits for one key. A notification between two waits is not missed.
-pub(crate) struct Watch<K: Ord + Clone> {
+pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     key: K,
-    notify: KeyedNotify<K>,
-    receiver: watch::Receiver<()>,
+    notify: KeyedNotify<K, S>,
+    receiver: watch::Receiver<u64>,
+    shared: Arc<S>,
 }
 
 /// Wakes watchers for what is applied from the subscription on. Ends with `context.shutdown`.
@@ -122,9 +138,9 @@ impl Watchers {
     }
 }
 
-impl<K: Ord + Clone> KeyedNotify<K> {
+impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
     /// Begins to watch: everything that is applied from now on is noticed.
-    pub(crate) fn watch(&self, key: K) -> Result<Watch<K>, Refusal> {
+    pub(crate) fn watch(&self, key: K) -> Result<Watch<K, S>, Refusal> {
         let mut state = self.lock();
         if state.watches_count >= WATCHERS_MAX {
             let message =
@@ -138,18 +154,19 @@ impl<K: Ord + Clone> KeyedNotify<K> {
             key,
             notify: self.clone(),
             receiver: entry.sender.subscribe(),
+            shared: entry.shared.clone(),
         })
     }
 
     fn notify_key(&self, key: &K) {
         if let Some(entry) = self.lock().entries.get(key) {
-            entry.sender.send_replace(());
+            entry.notify();
         }
     }
 
     fn notify_all(&self) {
         for entry in self.lock().entries.values() {
-            entry.sender.send_replace(());
+            entry.notify();
         }
     }
 
@@ -164,13 +181,13 @@ impl<K: Ord + Clone> KeyedNotify<K> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, NotifyState<K>> {
+    fn lock(&self) -> MutexGuard<'_, NotifyState<K, S>> {
         // Nothing under the lock panics halfway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Ord + Clone> Clone for KeyedNotify<K> {
+impl<K: Ord + Clone, S: Default> Clone for KeyedNotify<K, S> {
     fn clone(&self) -> Self {
         Self {
             state: self.state.clone(),
@@ -178,7 +195,7 @@ impl<K: Ord + Clone> Clone for KeyedNotify<K> {
     }
 }
 
-impl<K: Ord + Clone> Default for KeyedNotify<K> {
+impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
     fn default() -> Self {
         let state = NotifyState {
             entries: BTreeMap::new(),
@@ -190,24 +207,31 @@ impl<K: Ord + Clone> Default for KeyedNotify<K> {
     }
 }
 
-impl Default for NotifyEntry {
-    fn default() -> Self {
-        Self {
-            sender: watch::Sender::new(()),
-            watches_count: 0,
-        }
+impl<S> NotifyEntry<S> {
+    fn notify(&self) {
+        self.sender.send_modify(|count| *count += 1);
     }
 }
 
-impl<K: Ord + Clone> Watch<K> {
+impl<K: Ord + Clone, S: Default> Watch<K, S> {
     /// Waits until a notification since the last call, or since the watch began.
     pub(crate) async fn notified(&mut self) {
         // The sender lives as long as this watch, so this cannot fail.
         drop(self.receiver.changed().await);
     }
+
+    /// The number of the last notification. What is read from now on includes it, so `notified` waits for the next one.
+    pub(crate) fn last_notification(&mut self) -> u64 {
+        *self.receiver.borrow_and_update()
+    }
+
+    /// What all watches of the key share.
+    pub(crate) fn shared(&self) -> &Arc<S> {
+        &self.shared
+    }
 }
 
-impl<K: Ord + Clone> Drop for Watch<K> {
+impl<K: Ord + Clone, S: Default> Drop for Watch<K, S> {
     fn drop(&mut self) {
         self.notify.forget(&self.key);
     }

@@ -197,6 +197,9 @@ metrics! {
         "Time until the response to a request began.";
     GRPC_IN_FLIGHT Gauge "flotilla_grpc_requests_in_flight" [] "requests"
         "Requests whose response has not begun.";
+    WATCH_READS Counter "flotilla_watch_reads_total" [] "reads"
+        "Reads of runs for callers that watch them or wait for their end. After a change, all that \
+         watch the same run share one read.";
 
     MEMORY_MAX Gauge "flotilla_memory_max_bytes" [] "bytes"
         "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \

@@ -34,6 +34,7 @@ pub(crate) struct Metrics {
     pub(super) entry_written_bytes_max: AtomicU64,
     pub(super) log_sync: Histogram,
     pub(super) timer_delay: Histogram,
+    pub(super) watch_reads: AtomicU64,
     pub(super) elections: AtomicU64,
     pub(super) leader_changes: AtomicU64,
     /// When a backup was last sent, in seconds since 1970; 0 before the first.
@@ -77,6 +78,7 @@ impl Metrics {
             entry_written_bytes_max: AtomicU64::new(0),
             log_sync: Histogram::default(),
             timer_delay: Histogram::default(),
+            watch_reads: AtomicU64::new(0),
             elections: AtomicU64::new(0),
             leader_changes: AtomicU64::new(0),
             backup_completed_seconds: AtomicU64::new(0),
@@ -91,6 +93,11 @@ impl Metrics {
             leader_last: AtomicU64::new(0),
             timer_due_ms: AtomicU64::new(NEVER),
         }
+    }
+
+    /// Counts a read of a run for callers that watch it.
+    pub(crate) fn count_watch_read(&self) {
+        self.watch_reads.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records a change of the known leadership.

@@ -250,6 +250,8 @@ fn requests(page: &mut Page, metrics: &Metrics) {
     let times = times.map(|counted| ([counted.method], counted.time.clone()));
     page.histograms(&GRPC_REQUEST, times);
     page.one(&GRPC_IN_FLIGHT, metrics.requests.in_flight());
+    let watch_reads = metrics.watch_reads.load(Ordering::Relaxed);
+    page.one(&WATCH_READS, watch_reads);
 }
 
 fn memory(page: &mut Page, context: &Context) {

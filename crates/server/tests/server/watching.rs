@@ -1,6 +1,7 @@
 //! Watching runs.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
+use crate::web::get;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
 use tonic::{Code, Status, Streaming};
@@ -190,4 +191,43 @@ async fn a_start_that_waits_is_answered_by_its_deadline_though_the_run_is_open()
     assert_eq!(started.end, None);
     let status = node.status(&started.run_id).await;
     assert_eq!(status.status(), v1::RunStatus::Waiting);
+}
+
+/// Reads of runs for callers that watch them.
+async fn watch_reads(node: &Node) -> u64 {
+    let (_, page) = get(&node.http_address, "/metrics").await;
+    let mut lines = page.lines();
+    let line = lines.find_map(|line| line.strip_prefix("flotilla_watch_reads_total "));
+    line.expect("the metric is exposed").trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_watchers_of_a_run_share_one_read_per_change() {
+    const WATCHERS: u64 = 20;
+    const CHANGES: u64 = 30;
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let run_id = node.run(start_of("approval", "")).await.run_id;
+    let waiting = node.status(&run_id).await.history_event_count;
+    let mut streams = Vec::new();
+    for _ in 0..WATCHERS {
+        let mut stream = watch(&node, &run_id, waiting).await.unwrap();
+        let status = format!("RUN_STATUS_WAITING at {waiting}");
+        assert_eq!(next(&mut stream).await, status);
+        streams.push(stream);
+    }
+    let before = watch_reads(&node).await;
+    for change in 1..=CHANGES {
+        let request = v1::SignalRunRequest {
+            run_id: run_id.clone(),
+            r#type: "other".to_owned(),
+            ..Default::default()
+        };
+        node.workflows().signal_run(request).await.unwrap();
+        for stream in &mut streams {
+            assert_eq!(next(stream).await, format!("event {}", waiting + change));
+        }
+    }
+    let reads = watch_reads(&node).await - before;
+    assert!((1..=CHANGES).contains(&reads), "{reads} reads");
 }

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::watch::Watch;
+use crate::watch::{RunChanges, Watch};
 use flotilla_engine::Rejection;
-use flotilla_engine::ids::{ActionRunNumber, Namespace, RunId};
+use flotilla_engine::ids::{ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, ActionRunView};
 use tokio::time::{Instant, sleep_until};
@@ -14,7 +14,7 @@ enum EndWatch {
     /// A stand-alone action run.
     ActionRun(Watch<ActionRunNumber>),
     /// An action run of a workflow run, whose history shows its end.
-    Run(Watch<(Namespace, RunId)>),
+    Run(RunChanges),
 }
 
 impl EndWatch {

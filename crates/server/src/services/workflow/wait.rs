@@ -21,11 +21,15 @@ pub(super) async fn until_ended(
     // The watch begins before the read, so that no change is missed between the two.
     let mut watched = run_id.clone();
     let mut end_watch = context.watchers.ended_runs.watch(key)?;
-    let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
-    let mut found = context.gateway.read_here(look_up)?;
+    let look = || {
+        context.metrics.count_watch_read();
+        let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
+        context.gateway.read_here(look_up)
+    };
+    let mut found = look()?;
     if found.is_none() {
         context.gateway.catch_up(until).await?;
-        found = context.gateway.read_here(look_up)?;
+        found = look()?;
     }
     loop {
         match found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))? {
@@ -37,7 +41,7 @@ pub(super) async fn until_ended(
                 if watched != latest {
                     end_watch = context.watchers.ended_runs.watch(key)?;
                     watched = latest;
-                    found = context.gateway.read_here(look_up)?;
+                    found = look()?;
                     continue;
                 }
             }
@@ -47,6 +51,11 @@ pub(super) async fn until_ended(
             () = sleep_until(until) => return Ok(None),
             () = context.shutdown.cancelled() => return Ok(None),
         }
-        found = context.gateway.read_here(look_up)?;
+        let last_notification = end_watch.last_notification();
+        // All callers that wait for the run share one read.
+        let shared = end_watch.shared();
+        let read = || async { look() };
+        let ending = shared.find(last_notification, run_id.clone(), read).await?;
+        found = Option::clone(&ending);
     }
 }

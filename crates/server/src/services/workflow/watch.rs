@@ -4,15 +4,15 @@ use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::{WATCH_EVENTS_MAX, WATCH_UPDATES_MAX};
+use crate::limits::WATCH_UPDATES_MAX;
 use crate::request;
-use crate::watch::Watch;
+use crate::watch::{LookRange, RunChanges, RunLook};
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
-use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::view::{self, EventView, HistoryPage, HistoryRange, RunEnding, RunSummary};
+use flotilla_engine::store::Reader;
+use flotilla_engine::view::{self, EventView, RunEnding};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -26,9 +26,12 @@ struct RunWatch {
     run_id: RunId,
     /// The attempt at the run whose changes are awaited.
     watched: RunId,
-    end_watch: Watch<(Namespace, RunId)>,
+    changes: RunChanges,
     /// The last event that was sent.
     seq: u64,
+    /// Whether the events that existed when the watch began are sent: from then on, it reads what all watchers of the run
+    /// read.
+    has_caught_up: bool,
     updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
 }
 
@@ -44,7 +47,7 @@ pub(super) async fn watch(
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id)?;
     // The watch begins before the read, so that no change is missed between the two.
-    let end_watch = context
+    let changes = context
         .watchers
         .runs
         .watch((namespace.clone(), run_id.clone()))?;
@@ -61,8 +64,9 @@ pub(super) async fn watch(
         namespace,
         watched: run_id.clone(),
         run_id,
-        end_watch,
+        changes,
         seq,
+        has_caught_up: false,
         updates,
     };
     tokio::spawn(watch.serve());
@@ -88,7 +92,7 @@ impl RunWatch {
                 }
             }
             tokio::select! {
-                () = self.end_watch.notified() => {}
+                () = self.changes.notified() => {}
                 () = self.updates.closed() => return,
                 () = self.context.shutdown.cancelled() => {
                     drop(self.updates.try_send(Err(Refusal::shutting_down().into())));
@@ -105,33 +109,31 @@ impl RunWatch {
         last_status: &mut Option<v1::RunStatusChange>,
     ) -> Result<bool, Stop> {
         loop {
-            // Events and status come from one read, so the status cannot overtake its events.
-            let found = self.context.gateway.read_here(|reader| self.look(reader))?;
-            let missing = || Refusal::from(Rejection::RunNotFound(self.run_id.clone()));
-            let (page, run) = found.ok_or_else(missing)?;
-            for event in page.events {
-                self.send_event(event).await?;
+            let look = self.look().await?;
+            for event in &look.events {
+                self.send_event(event.clone()).await?;
             }
-            let Some(run) = run else { continue };
-            let mut is_open = run.status.is_open();
+            let Some(run) = look.run.clone() else {
+                continue;
+            };
+            self.has_caught_up = true;
+            let mut is_open = true;
             let mut status = convert::run::status_change(run);
-            if !is_open {
-                // All attempts are one run, which ends with the last one (W77).
-                match self.end_of_attempts()? {
-                    // What has changed before it is watched is read again.
-                    RunEnding::Retried { latest } => match self.follow(latest)? {
-                        true => continue,
-                        false => return Ok(true),
-                    },
-                    // The events are those of the attempt that is watched.
-                    RunEnding::Ended(end) => {
-                        let seq = status.seq;
-                        status = v1::RunStatusChange {
-                            seq,
-                            ..convert::run::status_change(end)
-                        };
-                    }
-                    RunEnding::Open => is_open = true,
+            // All attempts are one run, which ends with the last one (W77).
+            match &look.ending {
+                None | Some(RunEnding::Open) => {}
+                // What has changed before it is watched is read again.
+                Some(RunEnding::Retried { latest }) => match self.follow(latest)? {
+                    true => continue,
+                    false => return Ok(true),
+                },
+                // The events are those of the attempt that is watched.
+                Some(RunEnding::Ended(end)) => {
+                    is_open = false;
+                    status = v1::RunStatusChange {
+                        seq: status.seq,
+                        ..convert::run::status_change(end.clone())
+                    };
                 }
             }
             if last_status
@@ -145,42 +147,32 @@ impl RunWatch {
         }
     }
 
-    /// Whether and how the last attempt at the run has ended.
-    fn end_of_attempts(&self) -> Result<RunEnding, Refusal> {
-        let look_up = |reader: &dyn Reader| view::run_end(reader, &self.namespace, &self.run_id);
-        let found = self.context.gateway.read_here(look_up)?;
-        found.ok_or_else(|| Rejection::RunNotFound(self.run_id.clone()).into())
-    }
-
     /// Waits for changes of a later attempt from now on; returns whether it was another one before.
-    fn follow(&mut self, latest: RunId) -> Result<bool, Refusal> {
-        let is_other = self.watched != latest;
+    fn follow(&mut self, latest: &RunId) -> Result<bool, Refusal> {
+        let is_other = self.watched != *latest;
         if is_other {
             let key = (self.namespace.clone(), latest.clone());
-            self.end_watch = self.context.watchers.runs.watch(key)?;
-            self.watched = latest;
+            self.changes = self.context.watchers.runs.watch(key)?;
+            self.watched = latest.clone();
         }
         Ok(is_other)
     }
 
     /// The next events, and the run after the last one, if that is among them.
-    fn look(
-        &self,
-        reader: &dyn Reader,
-    ) -> Result<Option<(HistoryPage, Option<RunSummary>)>, StoreError> {
-        let (namespace, run_id) = (&self.namespace, &self.run_id);
-        let range = HistoryRange {
+    async fn look(&mut self) -> Result<Arc<RunLook>, Refusal> {
+        let last_notification = self.changes.last_notification();
+        let range = LookRange {
+            namespace: self.namespace.clone(),
+            run_id: self.run_id.clone(),
             after_seq: self.seq,
-            limit: WATCH_EVENTS_MAX,
         };
-        let Some(page) = view::history(reader, namespace, run_id, range)? else {
-            return Ok(None);
-        };
-        if page.has_more {
-            return Ok(Some((page, None)));
+        let read = || read(&self.context, range.clone());
+        if self.has_caught_up {
+            let shared = self.changes.shared();
+            shared.find(last_notification, range.clone(), read).await
+        } else {
+            read().await.map(Arc::new)
         }
-        let run = view::run_summary(reader, namespace, run_id)?;
-        Ok(Some((page, run)))
     }
 
     async fn send_event(&mut self, event: EventView) -> Result<(), CallerGone> {
@@ -198,6 +190,14 @@ impl RunWatch {
             .await
             .map_err(|_| CallerGone)
     }
+}
+
+async fn read(context: &Context, range: LookRange) -> Result<RunLook, Refusal> {
+    context.metrics.count_watch_read();
+    let missing = Rejection::RunNotFound(range.run_id.clone());
+    let look = move |reader: &dyn Reader| RunLook::read(reader, &range);
+    let found = context.gateway.scan_here(look).await?;
+    found.ok_or_else(|| missing.into())
 }
 
 /// Why a watch ends before its run.
