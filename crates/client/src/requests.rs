@@ -64,6 +64,7 @@ prepare_namespace! {
     ListWorkflowsRequest
     ListRevisionsRequest
     GetRunRequest
+    GetStepOutputRequest
     GetPlanRequest
     ListRunsRequest
     GetHistoryRequest

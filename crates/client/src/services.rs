@@ -60,6 +60,8 @@ calls! { WorkflowServiceClient:
     Write start_run(StartRunRequest) -> StartRunResponse = start_run;
     /// Returns a run.
     Read get_run(GetRunRequest) -> Run = get_run;
+    /// Returns the output of a step, which a run may leave out if it is large.
+    Read get_step_output(GetStepOutputRequest) -> GetStepOutputResponse = get_step_output;
     /// Lists runs, newest first, by page (W22).
     Read list_runs(ListRunsRequest) -> ListRunsResponse = list_runs;
     /// Returns a page of a run's history (W23).

@@ -113,6 +113,8 @@ pub const NESTED_BLOCKS_MAX: usize = 16;
 pub const SCOPE_PATH_BYTES_MAX: usize = 16 << 10;
 /// Steps of a run that can be active at the same time (W55).
 pub const ACTIVE_STEPS_MAX: usize = 1_000;
+/// What a read of a run shows of its active steps, and also of its open scopes. In bytes.
+pub const RUN_TREE_BYTES_MAX: u64 = 128 << 10;
 /// The state of a run, and what a scope below it writes (W66). In bytes.
 pub const STATE_BYTES_MAX: usize = 256 << 10;
 /// What the open scopes of a run write to the state, together (W58). In bytes.
@@ -296,6 +298,8 @@ pub const CACHE_RECORDS_MAX: NonZeroUsize = NonZeroUsize::new(32_768).expect("ab
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// Rows that one page of a list reads, at most, so that a rare match cannot block a node.
 pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
+/// What one page of a list reads before it ends, including the rows that it does not list. In bytes.
+pub const PAGE_BYTES_LOOKED_AT_MAX: u64 = 16 << 20;
 
 /// How many compensations a run has to make at most (W82). A step with a compensation fails while there are as many.
 pub const COMPENSATIONS_MAX: u32 = 10_000;
@@ -332,8 +336,8 @@ pub const NAMESPACES_MAX: usize = 1_024;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// Keys in one page of a scan: as many as fit with the largest values.
-pub const KV_PAGE_KEYS_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
+/// Keys that the deletion of a namespace reads to find out whether one of them has not expired.
+pub const KV_KEYS_LOOKED_AT_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
 /// Streams in a namespace (A30).
 pub const STREAMS_MAX: usize = 10_000;
 /// Streams of a namespace, beyond `STREAMS_MAX`, that only dead letters may create (A31).
@@ -356,7 +360,8 @@ pub const HEADER_BYTES_MAX: usize = 4_096;
 pub const READ_RECORDS_DEFAULT: usize = 10;
 /// Records of one read or of one delivery (A30).
 pub const READ_RECORDS_MAX: usize = 1_000;
-/// The records of one read or of one delivery, unless one alone is larger. In bytes.
+/// The records of one read or of one delivery, the items of a page, the events of a page of a history, and a run with the
+/// outputs of its steps, unless one item alone is larger. Less than the 4 MiB that gRPC clients accept by default. In bytes.
 pub const READ_BYTES_MAX: u64 = 3 << 20;
 /// What one sweep of a stream removes at most. In bytes.
 pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
@@ -459,6 +464,10 @@ const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
 const _: () = assert!(4 * PLANS_MAX * INVALIDATION_EVENTS_MAX < TURN_ROWS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_KEPT_BYTES_MAX);
+// What a run itself shows besides the outputs of its steps: input, output, state and metadata.
+const _: () =
+    assert!(2 * PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + METADATA_BYTES_MAX < READ_BYTES_MAX as usize);
+const _: () = assert!(READ_BYTES_MAX < PAGE_BYTES_LOOKED_AT_MAX);
 const _: () =
     assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);
 const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);

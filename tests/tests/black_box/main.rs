@@ -21,6 +21,7 @@ mod handlers;
 mod history;
 mod infos;
 mod keys;
+mod large_runs;
 mod later_results;
 mod logs;
 mod manual;

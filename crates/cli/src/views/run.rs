@@ -19,6 +19,8 @@ pub(crate) struct RunView {
     detail: Option<String>,
     error: Value,
     current_steps: Vec<CurrentStepView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_step_count: Option<u32>,
     scopes: Option<ScopeView>,
     input: Value,
     metadata: Value,
@@ -62,6 +64,8 @@ struct ScopeView {
     failed: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scopes: Vec<ScopeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +84,8 @@ struct CurrentStepView {
 struct StepView {
     outcome: Option<String>,
     output: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_omitted: Option<bool>,
     attempts: u32,
     started_at_ms: u64,
     completed_at_ms: Option<u64>,
@@ -110,6 +116,7 @@ impl From<v1::Run> for RunView {
             detail: run.detail,
             error: json::optional_value(run.error.as_deref()),
             scopes: run.scopes.map(Into::into),
+            current_step_count: cut_from(run.current_step_count, run.current_steps.len()),
             current_steps: run.current_steps.into_iter().map(Into::into).collect(),
             input: json::value(&run.input),
             metadata: json::optional_value(run.metadata.as_deref()),
@@ -138,6 +145,11 @@ impl From<v1::Run> for RunView {
             history_event_count: run.history_event_count,
         }
     }
+}
+
+/// The number of items, if fewer are shown.
+fn cut_from(count: u32, shown: usize) -> Option<u32> {
+    Some(count).filter(|count| usize::try_from(*count).is_ok_and(|count| count > shown))
 }
 
 impl RunView {
@@ -172,6 +184,7 @@ impl From<v1::Scope> for ScopeView {
             done: scope.done,
             total: scope.total,
             failed: scope.failed,
+            omitted: Some(scope.omitted).filter(|count| *count > 0),
             scopes: scope.scopes.into_iter().map(Into::into).collect(),
         }
     }
@@ -197,6 +210,7 @@ impl From<v1::StepResult> for StepView {
         Self {
             outcome: step.outcome,
             output: json::optional_value(step.output.as_deref()),
+            output_omitted: step.output_omitted.then_some(true),
             attempts: step.attempts,
             started_at_ms: step.started_at_ms,
             completed_at_ms: step.completed_at_ms,
@@ -229,6 +243,7 @@ mod tests {
             attempts: 2,
             started_at_ms: 1_000,
             completed_at_ms: Some(2_000),
+            output_omitted: false,
         }
     }
 
@@ -318,5 +333,28 @@ mod tests {
               "history_event_count": 6
             }"#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_run_is_marked() {
+        let step = v1::StepResult {
+            output: None,
+            output_omitted: true,
+            ..charged()
+        };
+        let run = v1::Run {
+            steps: BTreeMap::from([("charge".to_owned(), step)]),
+            current_step_count: 700,
+            scopes: Some(v1::Scope {
+                omitted: 3,
+                ..v1::Scope::default()
+            }),
+            ..waiting_run()
+        };
+        let shown = serde_json::to_value(RunView::from(run)).expect("printable");
+        assert_eq!(shown["steps"]["charge"]["output"], Value::Null);
+        assert_eq!(shown["steps"]["charge"]["output_omitted"], true);
+        assert_eq!(shown["current_step_count"], 700);
+        assert_eq!(shown["scopes"]["omitted"], 3);
     }
 }

@@ -48,7 +48,9 @@ pub use terminal::{BuiltInTerminal, CustomTerminal, TerminalStatus};
 
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::extensions::extensions;
-use crate::ids::{Namespace, OutcomeName, PlanName, TerminalName, WorkflowName, WorkflowVersion};
+use crate::ids::{
+    Namespace, OutcomeName, PlanName, StepName, TerminalName, WorkflowName, WorkflowVersion,
+};
 use serde::{Deserialize, Serialize};
 use std::{iter, slice};
 
@@ -327,6 +329,15 @@ impl Definition {
     #[must_use]
     pub fn step(&self, index: StepIndex) -> &Step {
         &self.steps[index.position()]
+    }
+
+    /// The step with this name; names are unique in a definition.
+    #[must_use]
+    pub fn step_named(&self, name: &StepName) -> Option<StepIndex> {
+        let mut steps = (0..).map(StepIndex).zip(&self.steps);
+        steps
+            .find(|(_, step)| step.name == *name)
+            .map(|(index, _)| index)
     }
 
     /// The block at `index`.

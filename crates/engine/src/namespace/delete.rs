@@ -1,7 +1,7 @@
 //! Deleting a namespace (A41).
 
 use crate::ids::Namespace;
-use crate::limits::{KV_PAGE_KEYS_MAX, SWEEP_ROWS_MAX};
+use crate::limits::{KV_KEYS_LOOKED_AT_MAX, SWEEP_ROWS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::NamespaceDeleted;
 use crate::store::StoreError;
@@ -90,7 +90,7 @@ fn has_rows<T: Table>(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool
 
 /// Whether an unexpired key remains. If there are more expired keys than are read, the sweep must delete them first.
 fn has_keys(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
-    let keys = turn.list::<Keys>(namespace, KV_PAGE_KEYS_MAX)?;
+    let keys = turn.list::<Keys>(namespace, KV_KEYS_LOOKED_AT_MAX)?;
     let is_live = |record: &KeyRecord| record.is_live(turn.now_ms());
-    Ok(keys.len() == KV_PAGE_KEYS_MAX || keys.iter().any(|(_, record)| is_live(record)))
+    Ok(keys.len() == KV_KEYS_LOOKED_AT_MAX || keys.iter().any(|(_, record)| is_live(record)))
 }

@@ -98,9 +98,8 @@ pub(super) fn top_level_step(
     definition: &Definition,
     name: &StepName,
 ) -> Result<StepIndex, String> {
-    let mut steps = (0..).map(StepIndex).zip(&definition.steps);
-    let found = steps.find(|(_, step)| step.name == *name);
-    let (index, _) = found.ok_or_else(|| format!("there is no step \"{name}\""))?;
+    let found = definition.step_named(name);
+    let index = found.ok_or_else(|| format!("there is no step \"{name}\""))?;
     let outermost = definition.outermost(index);
     if definition.is_handler(outermost) {
         return Err(format!("\"{name}\" belongs to a handler"));

@@ -1,15 +1,15 @@
 //! Reads actions and action runs.
 
-use super::page::{Page, PageRange, Scope, page, prefix};
+use super::page::{MeteredReader, Page, PageBudget, PageRange, Scope, page, prefix};
 use super::payload;
-use crate::definition::StepIndex;
+use super::run_definitions::KnownDefinitions;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
 use crate::json::Json;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRecord, ActionRunBlock, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
-    ActionType, Actions, Activations, Definitions, ModuleRecord, Modules, Runs, encode_key,
-    encode_prefix, read, visit,
+    ActionType, Actions, Activations, ModuleRecord, Modules, Runs, encode_key, encode_prefix, read,
+    visit,
 };
 use std::ops::ControlFlow;
 
@@ -27,14 +27,21 @@ pub struct ActionView {
 /// An action run with its payloads.
 #[derive(Clone, Debug)]
 pub struct ActionRunView {
-    /// Its number.
-    pub number: ActionRunNumber,
-    /// Its state.
-    pub record: ActionRunRecord,
+    /// What lists show.
+    pub row: ActionRunRow,
     /// Its input.
     pub input: Json,
     /// Its output.
     pub output: Option<Json>,
+}
+
+/// An action run's row in a list.
+#[derive(Clone, Debug)]
+pub struct ActionRunRow {
+    /// Its number.
+    pub number: ActionRunNumber,
+    /// Its state.
+    pub record: ActionRunRecord,
     /// The workflow run and step that it belongs to.
     pub step: Option<(RunId, Option<StepName>)>,
 }
@@ -97,13 +104,17 @@ pub fn actions(
     range: PageRange<'_>,
 ) -> Result<Page<ActionView>, StoreError> {
     let prefix = prefix::<Actions>(namespace);
-    page::<Actions, _>(reader, &Scope::new(&prefix, range), |(_, name), record| {
-        Ok(Some(ActionView {
-            name,
-            record,
-            module_bytes: None,
-        }))
-    })
+    page::<Actions, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |_, (_, name), record| {
+            Ok(Some(ActionView {
+                name,
+                record,
+                module_bytes: None,
+            }))
+        },
+    )
 }
 
 /// The module of a WASM action.
@@ -127,26 +138,48 @@ pub fn action_run(
     namespace: &Namespace,
     number: ActionRunNumber,
 ) -> Result<Option<ActionRunView>, StoreError> {
+    let Some(row) = action_run_row(reader, namespace, number)? else {
+        return Ok(None);
+    };
+    let input = payload(reader, row.record.input)?;
+    let output = match row.record.output {
+        Some(output) => Some(payload(reader, output)?),
+        None => None,
+    };
+    Ok(Some(ActionRunView { row, input, output }))
+}
+
+/// The action run `number` of `namespace`, without its payloads.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn action_run_row(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    number: ActionRunNumber,
+) -> Result<Option<ActionRunRow>, StoreError> {
+    find_row(reader, namespace, number, &mut KnownDefinitions::default())
+}
+
+fn find_row(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    number: ActionRunNumber,
+    definitions: &mut KnownDefinitions,
+) -> Result<Option<ActionRunRow>, StoreError> {
     let record = read::<ActionRuns>(reader, &number)?;
     let Some(record) = record.filter(|record| record.namespace == *namespace) else {
         return Ok(None);
     };
-    let input = payload(reader, record.input)?;
-    let output = match record.output {
-        Some(output) => Some(payload(reader, output)?),
-        None => None,
-    };
-    let step = owner_of(reader, &record)?;
-    Ok(Some(ActionRunView {
+    let step = owner_of(reader, &record, definitions)?;
+    Ok(Some(ActionRunRow {
         number,
         record,
-        input,
-        output,
         step,
     }))
 }
 
-/// The runs of an action, newest first.
+/// The runs of an action, newest first, without their payloads.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -155,7 +188,7 @@ pub fn action_runs(
     namespace: &Namespace,
     name: &ActionName,
     range: PageRange<'_>,
-) -> Result<Page<ActionRunView>, StoreError> {
+) -> Result<Page<ActionRunRow>, StoreError> {
     let prefix = prefix::<ActionRunsByAction>(&(namespace.clone(), name.clone()));
     let mut blocks = KeyRange::prefix(&prefix);
     let mut before = None;
@@ -181,16 +214,26 @@ pub fn action_runs(
             ControlFlow::Continue(())
         }
     })?;
-    let has_more = numbers.len() > range.limit;
+    let mut has_more = numbers.len() > range.limit;
     numbers.truncate(range.limit);
-    let mut items = Vec::new();
-    for number in &numbers {
-        items.extend(action_run(reader, namespace, *number)?);
+    let metered = MeteredReader::new(reader);
+    let mut definitions = KnownDefinitions::default();
+    let mut budget = PageBudget::new(range.limit);
+    let (mut items, mut last) = (Vec::new(), None);
+    for number in numbers {
+        let bytes_before = metered.bytes();
+        let row = find_row(&metered, namespace, number, &mut definitions)?;
+        if row.is_some() && !budget.take(metered.bytes() - bytes_before) {
+            has_more = true;
+            break;
+        }
+        items.extend(row);
+        last = Some(number);
     }
-    let last = numbers.last().filter(|_| has_more);
+    let last = last.filter(|_| has_more);
     Ok(Page {
         items,
-        next: last.map(|last| page_token(&prefix, *last)),
+        next: last.map(|last| page_token(&prefix, last)),
     })
 }
 
@@ -209,6 +252,7 @@ fn named_by_token(prefix: &[u8], token: &[u8]) -> Option<ActionRunNumber> {
 pub(super) fn owner_of(
     reader: &dyn Reader,
     record: &ActionRunRecord,
+    definitions: &mut KnownDefinitions,
 ) -> Result<Option<(RunId, Option<StepName>)>, StoreError> {
     let ActionRunOwner::Step { run, activation } = record.owner else {
         return Ok(None);
@@ -217,10 +261,12 @@ pub(super) fn owner_of(
     let Some(run) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
-    let step: Option<StepIndex> = active.map(|active| active.step);
-    let name = match (step, read::<Definitions>(reader, &run.definition)?) {
-        (Some(step), Some(record)) => Some(record.definition.step(step).name.clone()),
-        (None, _) | (_, None) => None,
+    let name = match active {
+        Some(active) => {
+            let definition = &definitions.of(reader, &run)?.definition;
+            Some(definition.step(active.step).name.clone())
+        }
+        None => None,
     };
     Ok(Some((run.id, name)))
 }

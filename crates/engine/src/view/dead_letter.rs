@@ -46,7 +46,7 @@ pub fn dead_letters(
 ) -> Result<Page<DeadLetterView>, StoreError> {
     let prefix = prefix::<DeadLetters>(&(namespace.clone(), action.clone()));
     let scope = Scope::new(&prefix, range).descending();
-    page::<DeadLetters, _>(reader, &scope, |(_, _, place), record| {
+    page::<DeadLetters, _>(reader, &scope, |_, (_, _, place), record| {
         Ok(Some(view(place, record)))
     })
 }

@@ -107,11 +107,15 @@ pub fn groups(
         });
     };
     let prefix = prefix::<GroupNames>(&number);
-    page::<GroupNames, _>(reader, &Scope::new(&prefix, range), |(_, name), number| {
-        let record = read::<Groups>(reader, &number)?;
-        let view = |record| view(reader, name, (number, record), &stream);
-        record.map(view).transpose()
-    })
+    page::<GroupNames, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |reader, (_, name), number| {
+            let record = read::<Groups>(reader, &number)?;
+            let view = |record| view(reader, name, (number, record), &stream);
+            record.map(view).transpose()
+        },
+    )
 }
 
 /// The consumers of a group by name.

@@ -1,6 +1,7 @@
 //! Reads a run's history (W23).
 
 use super::event::{EventView, describe, trimmed};
+use super::page::PageBudget;
 use super::payload;
 use super::run::find_run;
 use super::run_definitions::RunDefinitions;
@@ -30,7 +31,7 @@ pub struct HistoryRange {
     pub limit: usize,
 }
 
-/// The events of a run that the range has.
+/// The events of a run that the range has, as many as fit into a page.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -46,7 +47,12 @@ pub fn history(
     };
     let definitions = RunDefinitions::of(reader, &run, after_seq)?;
     let cursor = &run.history;
-    let mut events: Vec<EventView> = Vec::new();
+    let mut page = HistoryPage {
+        events: Vec::new(),
+        has_more: false,
+        events_count: cursor.events_count,
+    };
+    let mut budget = PageBudget::new(limit);
     let is_in_gap = after_seq >= cursor.trimming.after && after_seq < cursor.trimming.until;
     let first_record = first_record(reader, number, after_seq)?;
     let range = KeyRange {
@@ -54,31 +60,24 @@ pub fn history(
         to: encode_key::<History>(&(number, u64::MAX)),
     };
     visit::<History>(reader, &range, Order::Ascending, |(_, first), record| {
-        if first == cursor.trimming.until + 1
+        let is_behind_gap = first == cursor.trimming.until + 1
             && cursor.trimming.until > 0
-            && (is_in_gap || after_seq < cursor.trimming.after)
-        {
-            events.push(trimmed(cursor, &record));
-        }
-        for (seq, event) in (first..).zip(&record.events) {
-            if seq > after_seq {
-                events.push(describe(definitions.at(seq), event, seq, &record));
+            && (is_in_gap || after_seq < cursor.trimming.after);
+        let gap = is_behind_gap.then(|| trimmed(cursor, &record));
+        let events = (first..).zip(&record.events);
+        let wanted = events.filter(|(seq, _)| *seq > after_seq);
+        let wanted = wanted.map(|(seq, event)| describe(definitions.at(seq), event, seq, &record));
+        for event in gap.into_iter().chain(wanted) {
+            page.has_more = !budget.take(event.bytes());
+            if page.has_more {
+                return ControlFlow::Break(());
             }
+            page.events.push(event);
         }
-        if events.len() > limit {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        ControlFlow::Continue(())
     })?;
-    show_input(reader, &run, &mut events)?;
-    let has_more = events.len() > limit;
-    events.truncate(limit);
-    Ok(Some(HistoryPage {
-        events,
-        has_more,
-        events_count: cursor.events_count,
-    }))
+    show_input(reader, &run, &mut page.events)?;
+    Ok(Some(page))
 }
 
 /// The manual's detail of `workflow_started` is the input; a long one is truncated.

@@ -1,9 +1,9 @@
 //! Reads the info entries of a run (W92).
 
+use super::page::PageBudget;
 use super::run::{find_run, revision_of};
 use crate::ids::{ActionRunNumber, Namespace, RunId};
 use crate::json::Json;
-use crate::limits::READ_BYTES_MAX;
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Infos, encode_key, visit};
@@ -56,8 +56,7 @@ pub struct InfoRange {
     pub limit: usize,
 }
 
-/// The info entries of a run that the range has, at most [`READ_BYTES_MAX`] bytes, but at least one if there is one; `None`
-/// if there is no such run.
+/// The info entries of a run that the range has, as many as fit into a page; `None` if there is no such run.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -79,16 +78,14 @@ pub fn infos(
         entries: Vec::new(),
         has_more: false,
     };
-    let mut bytes = 0;
+    let mut budget = PageBudget::new(limit);
     let range = KeyRange {
         from: encode_key::<Infos>(&(run_number, after.saturating_add(1))),
         to: encode_key::<Infos>(&(run_number, u32::MAX)),
     };
     visit::<Infos>(reader, &range, Order::Ascending, |(_, number), record| {
-        bytes += record.content.as_str().len() as u64;
-        let is_full = page.entries.len() == limit || bytes > READ_BYTES_MAX;
-        if is_full && !page.entries.is_empty() {
-            page.has_more = true;
+        page.has_more = !budget.take(record.content.as_str().len() as u64);
+        if page.has_more {
             return ControlFlow::Break(());
         }
         let task = record.task.and_then(|task| {

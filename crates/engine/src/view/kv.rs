@@ -3,7 +3,6 @@
 use super::cluster;
 use super::page::{Page, PageRange, Scope, page, prefix};
 use crate::ids::{KvKey, Namespace};
-use crate::limits::KV_PAGE_KEYS_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{KeyExpiries, KeyRecord, Keys, encode_prefix, read, visit};
 use std::ops::ControlFlow;
@@ -40,8 +39,7 @@ pub struct KeySelection<'a> {
     pub now_ms: u64,
 }
 
-/// The selected keys of a namespace, in order. A page has at most 48 of them, so that it fits a message however large
-/// the values are.
+/// The selected keys of a namespace, in order.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -53,14 +51,14 @@ pub fn keys(
 ) -> Result<Page<KeyView>, StoreError> {
     let mut prefix = prefix::<Keys>(namespace);
     prefix.extend_from_slice(selection.prefix.as_bytes());
-    let range = PageRange {
-        limit: range.limit.min(KV_PAGE_KEYS_MAX),
-        ..range
-    };
-    page::<Keys, _>(reader, &Scope::new(&prefix, range), |(_, key), record| {
-        let is_live = record.is_live(selection.now_ms);
-        Ok(is_live.then_some(KeyView { key, record }))
-    })
+    page::<Keys, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |_, (_, key), record| {
+            let is_live = record.is_live(selection.now_ms);
+            Ok(is_live.then_some(KeyView { key, record }))
+        },
+    )
 }
 
 /// The cursor with which a driver finds expired keys, so that its reads skip the tombstones of deleted rows (design

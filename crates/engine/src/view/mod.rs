@@ -3,6 +3,7 @@
 //! Views do not run inside `apply`, so they may be as slow as any read; every list is bounded.
 
 mod action;
+mod bytes;
 mod concurrency;
 mod counts;
 mod dead_letter;
@@ -30,6 +31,7 @@ mod run_definitions;
 mod run_detail;
 mod schedule;
 mod scope_tree;
+mod step_output;
 mod step_visit;
 mod stream;
 mod timer;
@@ -43,8 +45,8 @@ mod workflow;
 
 pub use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
 pub use action::{
-    ActionRunView, ActionView, action, action_record, action_run, action_runs, actions, module,
-    wasm_actions,
+    ActionRunRow, ActionRunView, ActionView, action, action_record, action_run, action_run_row,
+    action_runs, actions, module, wasm_actions,
 };
 pub use counts::{
     LeasedCounts, TasksByAction, WorkerTotals, count_leased, count_quarantined, count_ready,
@@ -83,6 +85,7 @@ pub use run::{
 pub use run_attempts::RunAttempts;
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
 pub use scope_tree::{ScopeKind, ScopeProgressView, ScopeStatus, ScopeView};
+pub use step_output::{FoundOutput, StepOutput, StepResultSelector, step_output};
 pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use timer::{DueTimers, TimerCursor};

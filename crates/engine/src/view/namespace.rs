@@ -25,7 +25,7 @@ pub fn namespaces(
     range: PageRange<'_>,
 ) -> Result<Page<(Namespace, NamespaceRecord)>, StoreError> {
     let prefix = prefix::<Namespaces>(&());
-    page::<Namespaces, _>(reader, &Scope::new(&prefix, range), |name, record| {
+    page::<Namespaces, _>(reader, &Scope::new(&prefix, range), |_, name, record| {
         Ok(Some((name, record)))
     })
 }

@@ -1,6 +1,7 @@
 //! Reads the obligations that the leader's drivers fulfill (design rule 6).
 
 use super::action::owner_of;
+use super::run_definitions::KnownDefinitions;
 use super::{cluster, payload};
 use crate::definition::{StepIndex, Tracking};
 use crate::effect::Assignment;
@@ -80,7 +81,7 @@ pub fn assignment(
         attempt: record.attempt,
         secret: lease.secret,
     };
-    let (run_id, step) = owner_of(reader, &record)?.unzip();
+    let (run_id, step) = owner_of(reader, &record, &mut KnownDefinitions::default())?.unzip();
     let input = payload(reader, record.input)?;
     let assignment = Assignment {
         token,

@@ -1,8 +1,13 @@
 //! Pagination of lists.
+//!
+//! A page ends by rows or by bytes, whatever comes first. What counts for an item are the bytes that were read for it: its
+//! row, and every row that is read to describe it. So a page is bounded in what it returns and in what it holds in memory,
+//! and a list needs no measure of its items. The first item of a page always fits, so each page continues the list.
 
-use crate::limits::PAGE_ROWS_LOOKED_AT_MAX;
-use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::limits::{PAGE_BYTES_LOOKED_AT_MAX, PAGE_ROWS_LOOKED_AT_MAX, READ_BYTES_MAX};
+use crate::store::{KeyRange, Order, Reader, StoreError, Visitor};
 use crate::tables::{Key, Table, encode_key, encode_prefix, visit};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// A piece of a list, and where the next one begins.
@@ -80,38 +85,131 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Takes a page of the rows that `select` gives an item for.
+/// What a page may still take: a number of items, and [`READ_BYTES_MAX`] bytes, but at least one item.
+pub(super) struct PageBudget {
+    items_left: usize,
+    bytes_left: u64,
+    is_empty: bool,
+}
+
+impl PageBudget {
+    /// The budget of a page of at most `limit` items.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            items_left: limit,
+            bytes_left: READ_BYTES_MAX,
+            is_empty: true,
+        }
+    }
+
+    /// The budget of a page of at most `limit` items that has these bytes anyway: it may have no item at all.
+    pub(super) fn beside(bytes: u64, limit: usize) -> Self {
+        let mut budget = Self::new(limit);
+        budget.bytes_left = budget.bytes_left.saturating_sub(bytes);
+        budget.is_empty = false;
+        budget
+    }
+
+    /// Whether no item fits, however small it is.
+    pub(super) fn is_full(&self) -> bool {
+        self.items_left == 0 || (self.bytes_left == 0 && !self.is_empty)
+    }
+
+    /// Takes an item. If it does not fit, the page ends before it: no later item fits, however small.
+    pub(super) fn take(&mut self, bytes: u64) -> bool {
+        if self.is_full() || (bytes > self.bytes_left && !self.is_empty) {
+            self.items_left = 0;
+            return false;
+        }
+        self.items_left -= 1;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        self.is_empty = false;
+        true
+    }
+}
+
+/// A reader that counts the bytes that are read through it.
+pub(super) struct MeteredReader<'a> {
+    reader: &'a dyn Reader,
+    bytes: Cell<u64>,
+}
+
+impl<'a> MeteredReader<'a> {
+    pub(super) fn new(reader: &'a dyn Reader) -> Self {
+        Self {
+            reader,
+            bytes: Cell::new(0),
+        }
+    }
+
+    /// The bytes that were read so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    fn add(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+}
+
+impl Reader for MeteredReader<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = self.reader.get(key)?;
+        self.add(value.as_ref().map_or(0, Vec::len));
+        Ok(value)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError> {
+        self.reader.scan(range, order, &mut |key, value| {
+            self.add(key.len() + value.len());
+            visitor(key, value)
+        })
+    }
+}
+
+/// Takes a page of the rows that `select` gives an item for. It reads other rows through the reader that it is given.
 pub(super) fn page<T: Table, I>(
     reader: &dyn Reader,
     scope: &Scope<'_>,
-    mut select: impl FnMut(T::Key, T::Record) -> Result<Option<I>, StoreError>,
+    mut select: impl FnMut(&dyn Reader, T::Key, T::Record) -> Result<Option<I>, StoreError>,
 ) -> Result<Page<I>, StoreError> {
     let mut items = Vec::new();
+    let mut budget = PageBudget::new(scope.range.limit);
     let mut last_key = None;
-    let mut looked_at = 0;
+    let (mut rows_looked_at, mut bytes_looked_at) = (0, 0);
     let mut has_more = false;
     let mut failure = None;
     let range = scope.keys();
     if range.is_empty() {
         return Ok(Page { items, next: None });
     }
-    visit::<T>(reader, &range, scope.order, |key, record| {
-        if items.len() == scope.range.limit || looked_at == PAGE_ROWS_LOOKED_AT_MAX {
-            has_more = true;
+    let metered = MeteredReader::new(reader);
+    visit::<T>(&metered, &range, scope.order, |key, record| {
+        has_more = budget.is_full()
+            || rows_looked_at == PAGE_ROWS_LOOKED_AT_MAX
+            || bytes_looked_at >= PAGE_BYTES_LOOKED_AT_MAX;
+        if has_more {
             return ControlFlow::Break(());
         }
-        looked_at += 1;
-        last_key = Some(encode_key::<T>(&key));
-        match select(key, record) {
-            Ok(item) => {
-                items.extend(item);
-                ControlFlow::Continue(())
+        let row_key = encode_key::<T>(&key);
+        match select(&metered, key, record) {
+            Ok(None) => {}
+            Ok(Some(item)) => {
+                has_more = !budget.take(metered.bytes() - bytes_looked_at);
+                if has_more {
+                    return ControlFlow::Break(());
+                }
+                items.push(item);
             }
             Err(error) => {
                 failure = Some(error);
-                ControlFlow::Break(())
+                return ControlFlow::Break(());
             }
         }
+        last_key = Some(row_key);
+        rows_looked_at += 1;
+        bytes_looked_at = metered.bytes();
+        ControlFlow::Continue(())
     })?;
     match failure {
         Some(error) => Err(error),

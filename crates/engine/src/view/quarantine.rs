@@ -45,7 +45,7 @@ pub fn quarantined(
 ) -> Result<Page<QuarantinedView>, StoreError> {
     let prefix = prefix::<Quarantine>(&());
     let scope = Scope::new(&prefix, range);
-    page::<Quarantine, _>(reader, &scope, |subject, record| {
+    page::<Quarantine, _>(reader, &scope, |reader, subject, record| {
         describe(reader, subject, record).map(Some)
     })
 }

@@ -1,14 +1,14 @@
 //! Reads the report of a run: the visits to its steps, each with its attempts (W87).
 
-use super::page::PageRange;
+use super::page::{PageBudget, PageRange};
 use super::payload;
 use super::reported_step::{ReportedAttempt, Visit};
-use super::run::{active, find_run};
+use super::run::{RunView, active, find_run, run};
 use super::run_definitions::RunDefinitions;
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, OutcomeName, RunId, RunNumber, ScopeNumber, StepName};
 use crate::json::Json;
-use crate::limits::{READ_BYTES_MAX, REPORTED_RESULTS_MAX};
+use crate::limits::REPORTED_RESULTS_MAX;
 use crate::run::{error_in, is_good};
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -65,6 +65,8 @@ pub struct UsageView {
 /// Some visits of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportPage {
+    /// The run; `None` on the pages after the first.
+    pub run: Option<Box<RunView>>,
     /// In the order in which they began.
     pub steps: Vec<ReportedStep>,
     /// What the tasks of the run and of the runs below it have used; `None` if they have reported nothing, and on the pages
@@ -88,7 +90,8 @@ pub enum FoundReport {
     Page(ReportPage),
 }
 
-/// The visits of a run that the range has, and at most [`READ_BYTES_MAX`] bytes of them unless one alone is larger.
+/// The visits of a run that the range has, as many as fit into a page. The first page also has the run, and only the visits
+/// that fit beside it.
 ///
 /// Iterations that have succeeded are not among them (W57).
 ///
@@ -100,7 +103,7 @@ pub fn report(
     run_id: &RunId,
     range: PageRange<'_>,
 ) -> Result<FoundReport, StoreError> {
-    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
+    let Some((number, record)) = find_run(reader, namespace, run_id)? else {
         return Ok(FoundReport::NoRun);
     };
     let after = match range.after.map(|token| position(number, token)) {
@@ -109,33 +112,40 @@ pub fn report(
         None => None,
     };
     // The head of a trimmed history is read, too.
-    let definitions = RunDefinitions::of(reader, &run, 0)?;
+    let definitions = RunDefinitions::of(reader, &record, 0)?;
     let mut search = Search::new(reader, number, &definitions);
     search.active = active(reader, number)?;
     search.add_events()?;
     search.add_results()?;
     let visits = search.in_order().into_iter();
     let left = visits.filter(|(position, _)| after.is_none_or(|after| *position > after));
-    let mut page = ReportPage {
-        steps: Vec::new(),
-        usage: match range.after {
-            None => usage(reader, number, definitions.current())?,
-            Some(_) => None,
-        },
-        next: None,
-        is_incomplete: run.history.trimming.until > 0 || search.has_more_results,
+    let (run, usage) = match range.after {
+        None => (
+            run(reader, namespace, run_id)?.map(Box::new),
+            usage(reader, number, definitions.current())?,
+        ),
+        Some(_) => (None, None),
     };
-    let (mut bytes, mut last) = (0, None);
+    let mut budget = match &run {
+        Some(run) => PageBudget::beside(run.bytes(), range.limit),
+        None => PageBudget::new(range.limit),
+    };
+    let mut page = ReportPage {
+        run,
+        steps: Vec::new(),
+        usage,
+        next: None,
+        is_incomplete: record.history.trimming.until > 0 || search.has_more_results,
+    };
+    let mut last = after.unwrap_or(BEGINNING);
     for (position, visit) in left {
         let step = search.describe(position, visit)?;
-        bytes += step.bytes();
-        let is_full = page.steps.len() == range.limit || bytes > READ_BYTES_MAX;
-        if let Some(last) = last.filter(|_| is_full) {
+        if !budget.take(step.bytes()) {
             page.next = Some(token(number, last));
             break;
         }
         page.steps.push(step);
-        last = Some(position);
+        last = position;
     }
     Ok(FoundReport::Page(page))
 }
@@ -165,6 +175,9 @@ fn usage(
 /// that; they follow the others of the same time.
 type Position = (u64, (u8, u64));
 
+/// Before all visits: activations are numbered from 1.
+const BEGINNING: Position = (0, (0, 0));
+
 /// A page token names the run, too.
 fn token(run: RunNumber, position: Position) -> Vec<u8> {
     let mut token = Vec::new();
@@ -176,17 +189,6 @@ fn token(run: RunNumber, position: Position) -> Vec<u8> {
 fn position(run: RunNumber, mut token: &[u8]) -> Option<Position> {
     let (of_run, position) = <(RunNumber, Position)>::decode(&mut token)?;
     (of_run == run && token.is_empty()).then_some(position)
-}
-
-impl ReportedStep {
-    /// The size of its payloads and attempts, in bytes.
-    fn bytes(&self) -> u64 {
-        let payloads = [&self.input, &self.output].into_iter().flatten();
-        let payloads: usize = payloads.map(|payload| payload.as_str().len()).sum();
-        let errors = self.attempts.iter().flat_map(|attempt| &attempt.error);
-        let errors: usize = errors.map(|error| error.message.len()).sum();
-        (payloads + errors) as u64
-    }
 }
 
 /// A search for the visits of a run: in its history, and among the results of its steps.

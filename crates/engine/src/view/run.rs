@@ -5,25 +5,27 @@ use super::run_attempts::{RunAttempts, attempts, latest_attempt};
 use super::run_definitions::first_definition;
 use super::run_detail::{quarantine_detail, run_detail};
 use super::scope_tree::{ScopeView, ScopedRun, scope_tree};
+use super::step_output::step_views;
 use crate::definition::{Definition, Target};
 use crate::ids::{
     AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, ScopeNumber, StepName,
     WorkflowName, WorkflowVersion,
 };
 use crate::json::Json;
+use crate::limits::{READ_BYTES_MAX, RUN_TREE_BYTES_MAX};
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunRecord, ActionRuns, Activation, ActivationState, Activations, AttributeValue,
     CompensationProgress, DefinitionNumber, DefinitionRecord, Definitions, Exclusions, Phase,
-    PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes, States, StepResults, TriggeredBy,
-    encode_prefix, read, visit,
+    PlanWait, RunNames, RunRecord, RunStatus, Runs, Scopes, States, TriggeredBy, encode_prefix,
+    read, visit,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// A run as `flo workflow status` shows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunView {
     /// What lists show.
     pub row: RunRow,
@@ -37,8 +39,10 @@ pub struct RunView {
     pub error: Option<Json>,
     /// The open scopes, as a tree; `None` once it has ended (W53).
     pub scopes: Option<ScopeView>,
-    /// The active steps.
+    /// The active steps in the order in which they were entered, as many as [`RUN_TREE_BYTES_MAX`] allows.
     pub current_steps: Vec<CurrentStep>,
+    /// The number of active steps, including those not shown.
+    pub current_steps_count: usize,
     /// The input.
     pub input: Json,
     /// The metadata that it was started with (W91).
@@ -47,7 +51,7 @@ pub struct RunView {
     pub output: Option<Json>,
     /// The state, an object, without what open scopes below the run have written; `None` as long as there is none (W66).
     pub state: Option<Json>,
-    /// The steps that were left, by name.
+    /// The steps that were left and are not active, by name.
     pub steps: BTreeMap<StepName, StepView>,
     /// Search attributes that are present (W22).
     pub search_attributes: BTreeMap<AttributeName, AttributeValue>,
@@ -199,8 +203,10 @@ pub enum WaitingFor {
 pub struct StepView {
     /// Its outcome.
     pub outcome: String,
-    /// Its output.
+    /// Its output; `None` if there is none, or if it is omitted.
     pub output: Option<Json>,
+    /// Whether its output is left out since the response would be too large: [`step_output`](super::step_output) reads it.
+    pub is_output_omitted: bool,
     /// Attempts made.
     pub attempts: u32,
     /// In milliseconds.
@@ -320,7 +326,7 @@ fn end_output(reader: &dyn Reader, run: &RunRecord) -> Result<Option<Json>, Stor
     }
 }
 
-/// A run with its state, payloads and steps.
+/// A run with its state, payloads and steps, and as many outputs of steps as fit into [`READ_BYTES_MAX`].
 ///
 /// # Errors
 /// [`StoreError`] if the store fails.
@@ -359,19 +365,20 @@ pub fn run(
         definition,
         active: &active,
     };
-    Ok(Some(RunView {
+    let mut view = RunView {
         row: row(&run, &record),
         detail: detail(reader, scoped)?,
         compensation: run.compensations.shown_progress(),
         phase: run.fixed_end.as_ref().map(|end| end.phase),
         error: error(reader, &run)?,
         scopes: scope_tree(reader, scoped)?,
-        current_steps: current_steps(reader, number, &active, definition)?,
+        current_steps: current_steps(reader, scoped)?,
+        current_steps_count: active.len(),
         input: payload(reader, run.input)?,
         metadata,
         output: end_output(reader, &run)?,
         state: state.map(|state| state.object),
-        steps: steps(reader, number, definition)?,
+        steps: BTreeMap::new(),
         search_attributes: attributes(&run, definition),
         parent,
         attempts: attempts(reader, &run)?,
@@ -385,7 +392,9 @@ pub fn run(
         locks,
         signature: definition.signature(),
         events_count: run.history.events_count,
-    }))
+    };
+    view.steps = step_views(reader, scoped, READ_BYTES_MAX.saturating_sub(view.bytes()))?;
+    Ok(Some(view))
 }
 
 /// Why the run has failed or timed out, or will.
@@ -465,14 +474,11 @@ pub(super) fn active(
     Ok(active)
 }
 
-fn current_steps(
-    reader: &dyn Reader,
-    number: RunNumber,
-    active: &[Activation],
-    definition: &Definition,
-) -> Result<Vec<CurrentStep>, StoreError> {
+fn current_steps(reader: &dyn Reader, run: ScopedRun<'_>) -> Result<Vec<CurrentStep>, StoreError> {
+    let definition = run.definition;
+    let mut bytes_left = RUN_TREE_BYTES_MAX;
     let mut steps = Vec::new();
-    for active in active {
+    for active in run.active {
         let waiting_for = match &active.state {
             _ if active.is_stopping() => Some((WaitingFor::Cancelling, None)),
             ActivationState::Executing => None,
@@ -505,9 +511,9 @@ fn current_steps(
         };
         let scope = match &active.undone {
             Some(undone) => Some(undone.scope.path.clone()),
-            None => read::<Scopes>(reader, &(number, active.scope))?.map(|open| open.id.path),
+            None => read::<Scopes>(reader, &(run.number, active.scope))?.map(|open| open.id.path),
         };
-        steps.push(CurrentStep {
+        let current = CurrentStep {
             scope: scope.map_or_else(String::new, |path| scope_path::to_text(definition, &path)),
             step: step.name.clone(),
             visit: active.visit,
@@ -515,7 +521,12 @@ fn current_steps(
             attempt: active.attempt,
             started_at_ms: active.started_at_ms,
             waiting_for,
-        });
+        };
+        let Some(left) = bytes_left.checked_sub(current.bytes()) else {
+            break;
+        };
+        bytes_left = left;
+        steps.push(current);
     }
     Ok(steps)
 }
@@ -546,38 +557,6 @@ pub(super) fn awaited(
         Some(number) => read::<ActionRuns>(reader, &number),
         None => Ok(None),
     }
-}
-
-fn steps(
-    reader: &dyn Reader,
-    number: RunNumber,
-    definition: &Definition,
-) -> Result<BTreeMap<StepName, StepView>, StoreError> {
-    let mut results = Vec::new();
-    let range = KeyRange::prefix(&encode_prefix::<StepResults>(&number));
-    visit::<StepResults>(reader, &range, Order::Ascending, |(_, _, step), result| {
-        results.push((step, result));
-        ControlFlow::Continue(())
-    })?;
-    // Of a step that several scopes have left, the last one.
-    results.sort_by_key(|(_, result)| result.order);
-    let last: BTreeMap<_, _> = results.into_iter().collect();
-    let mut views = BTreeMap::new();
-    for (step, result) in last {
-        let output = match result.output {
-            Some(output) => Some(payload(reader, output)?),
-            None => None,
-        };
-        let view = StepView {
-            outcome: result.outcome.to_string(),
-            output,
-            attempts: result.attempts,
-            started_at_ms: result.started_at_ms,
-            completed_at_ms: result.completed_at_ms,
-        };
-        views.insert(definition.step(step).name.clone(), view);
-    }
-    Ok(views)
 }
 
 fn attributes(run: &RunRecord, definition: &Definition) -> BTreeMap<AttributeName, AttributeValue> {

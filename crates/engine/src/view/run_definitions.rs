@@ -3,8 +3,10 @@
 use super::run::{definition_of, revision_of};
 use crate::definition::{Definition, StepMapping};
 use crate::store::{Reader, StoreError};
-use crate::tables::{RunRecord, Runs, read};
+use crate::tables::{DefinitionNumber, DefinitionRecord, RunRecord, Runs, read};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The revisions to which a run was pinned.
 pub(super) struct RunDefinitions {
@@ -49,6 +51,24 @@ impl RunDefinitions {
     pub(super) fn at(&self, seq: u64) -> &Definition {
         let former = self.former.iter().find(|(last, _)| seq <= *last);
         former.map_or(&self.current, |(_, definition)| definition)
+    }
+}
+
+/// The revisions that a list has read for its rows: each is read once.
+#[derive(Default)]
+pub(super) struct KnownDefinitions(BTreeMap<DefinitionNumber, DefinitionRecord>);
+
+impl KnownDefinitions {
+    /// The revision to which a run is pinned.
+    pub(super) fn of(
+        &mut self,
+        reader: &dyn Reader,
+        run: &RunRecord,
+    ) -> Result<&DefinitionRecord, StoreError> {
+        Ok(match self.0.entry(run.definition) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(definition_of(reader, run)?),
+        })
     }
 }
 

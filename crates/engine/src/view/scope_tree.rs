@@ -1,7 +1,9 @@
 //! Reads the scopes that are open in a run, as a tree (W53, W94).
 
+use super::bytes::ROW_BYTES;
 use crate::definition::{Definition, StepIndex, StepKind};
 use crate::ids::{RunNumber, ScopeNumber};
+use crate::limits::RUN_TREE_BYTES_MAX;
 use crate::run::is_good;
 use crate::scope_path;
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -9,6 +11,7 @@ use crate::tables::{
     Activation, ActivationState, BranchResult, BranchResults, RunRecord, ScopePath, ScopeRecord,
     ScopeStep, Scopes, encode_prefix, visit,
 };
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -24,8 +27,10 @@ pub struct ScopeView {
     /// How far the branches or items have come that it waits for; `None` if it waits for none.
     pub progress: Option<ScopeProgressView>,
     /// The scopes in it, in the order of the definition or of the items. At most as many as a step has branches, or executes
-    /// items concurrently.
+    /// items concurrently, and as many as [`RUN_TREE_BYTES_MAX`] allows.
     pub scopes: Vec<ScopeView>,
+    /// The number of scopes in it that are not shown, since the run would be too large.
+    pub omitted_count: u32,
 }
 
 /// What a scope is.
@@ -115,6 +120,7 @@ pub(super) fn scope_tree(
         reader,
         run,
         below: below(reader, run.number)?,
+        bytes_left: Cell::new(RUN_TREE_BYTES_MAX),
     };
     let mut root = open.view(ScopeNumber::ROOT, &ScopePath::default())?;
     if record.continuation.is_some() {
@@ -147,9 +153,22 @@ struct OpenScopes<'a> {
     run: ScopedRun<'a>,
     /// The open scopes, by the scope around them.
     below: BTreeMap<ScopeNumber, Vec<ScopeRecord>>,
+    /// What the tree may still take.
+    bytes_left: Cell<u64>,
 }
 
 impl OpenScopes<'_> {
+    /// Takes the room for a scope; false if there is none.
+    fn take_room(&self, path: &ScopePath) -> bool {
+        let text = scope_path::to_text(self.run.definition, path);
+        let left = self.bytes_left.get();
+        let left = left.checked_sub(ROW_BYTES + text.len() as u64);
+        if let Some(left) = left {
+            self.bytes_left.set(left);
+        }
+        left.is_some()
+    }
+
     /// A scope with the scopes in it. A definition bounds how deep blocks nest (W55).
     fn view(&self, scope: ScopeNumber, path: &ScopePath) -> Result<ScopeView, StoreError> {
         let own = || {
@@ -159,26 +178,38 @@ impl OpenScopes<'_> {
                 .filter(|active| active.scope == scope)
         };
         let mut scopes: BTreeMap<u32, ScopeView> = BTreeMap::new();
+        let mut omitted_count = 0;
         let mut progress = None;
         for opener in own() {
             let ended = self.ended_branches(opener)?;
             progress = progress.or_else(|| progress_of(self.run.definition, opener, &ended));
             for (position, branch) in ended {
-                scopes.insert(position, self.ended(opener, path, position, &branch));
+                let path = path.with(ScopeStep {
+                    step: opener.step,
+                    visit: opener.visit,
+                    position,
+                });
+                if self.take_room(&path) {
+                    scopes.insert(position, self.ended(&path, &branch));
+                } else {
+                    omitted_count += 1;
+                }
             }
         }
+        let mut is_running = own().any(|active| active.state.is_executing());
         for open in self.below.get(&scope).into_iter().flatten() {
+            let has_room = self.take_room(&open.id.path);
             let mut view = self.view(open.id.number, &open.id.path)?;
             if open.cancelling.is_some() {
                 view.status = ScopeStatus::Cancelling;
             }
-            scopes.insert(open.position, view);
+            is_running |= view.status == ScopeStatus::Running;
+            if has_room {
+                scopes.insert(open.position, view);
+            } else {
+                omitted_count += 1;
+            }
         }
-        let scopes: Vec<ScopeView> = scopes.into_values().collect();
-        let is_running = own().any(|active| active.state.is_executing())
-            || scopes
-                .iter()
-                .any(|scope| scope.status == ScopeStatus::Running);
         Ok(ScopeView {
             path: scope_path::to_text(self.run.definition, path),
             kind: path.0.last().map_or(ScopeKind::Root, |last| {
@@ -189,7 +220,8 @@ impl OpenScopes<'_> {
                 false => ScopeStatus::Waiting,
             },
             progress,
-            scopes,
+            scopes: scopes.into_values().collect(),
+            omitted_count,
         })
     }
 
@@ -210,24 +242,14 @@ impl OpenScopes<'_> {
     }
 
     /// A branch that has ended.
-    fn ended(
-        &self,
-        opener: &Activation,
-        around: &ScopePath,
-        position: u32,
-        branch: &BranchResult,
-    ) -> ScopeView {
-        let path = around.with(ScopeStep {
-            step: opener.step,
-            visit: opener.visit,
-            position,
-        });
+    fn ended(&self, path: &ScopePath, branch: &BranchResult) -> ScopeView {
         ScopeView {
-            path: scope_path::to_text(self.run.definition, &path),
+            path: scope_path::to_text(self.run.definition, path),
             kind: ScopeKind::Branch,
             status: ScopeStatus::Ended(branch.outcome.to_string()),
             progress: None,
             scopes: Vec::new(),
+            omitted_count: 0,
         }
     }
 }

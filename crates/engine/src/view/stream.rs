@@ -1,9 +1,9 @@
 //! Reads streams and their records (A30).
 
 use super::is_quarantined;
-use super::page::{Page, PageRange, Scope, page, prefix};
+use super::page::{Page, PageBudget, PageRange, Scope, page, prefix};
 use crate::ids::{Namespace, StreamName, StreamNumber};
-use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
+use crate::limits::READ_RECORDS_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::{RecordId, StreamPosition};
 use crate::tables::{
@@ -83,11 +83,15 @@ pub fn streams(
     range: PageRange<'_>,
 ) -> Result<Page<StreamView>, StoreError> {
     let prefix = prefix::<StreamNames>(namespace);
-    page::<StreamNames, _>(reader, &Scope::new(&prefix, range), |(_, name), number| {
-        let record = read::<Streams>(reader, &number)?;
-        let view = |record| view(reader, name, number, record);
-        record.map(view).transpose()
-    })
+    page::<StreamNames, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |reader, (_, name), number| {
+            let record = read::<Streams>(reader, &number)?;
+            let view = |record| view(reader, name, number, record);
+            record.map(view).transpose()
+        },
+    )
 }
 
 /// The records of a stream in a range, over all partitions in the order of their ids; `None` when
@@ -121,8 +125,7 @@ pub fn records(
             records: Vec::new(),
             next: from,
         },
-        limit: range.limit.min(READ_RECORDS_MAX),
-        bytes_left: READ_BYTES_MAX,
+        budget: PageBudget::new(range.limit.min(READ_RECORDS_MAX)),
     };
     for (partition, record) in (0..).zip(&stream.partitions) {
         let is_wanted = range.partition.is_none_or(|wanted| wanted == partition);
@@ -174,8 +177,7 @@ struct Merge<'a> {
     /// The next record of each partition that has one.
     heads: Vec<(RecordId, u32)>,
     page: RecordPage,
-    limit: usize,
-    bytes_left: u64,
+    budget: PageBudget,
 }
 
 impl Merge<'_> {
@@ -195,7 +197,7 @@ impl Merge<'_> {
     }
 
     fn run(&mut self) -> Result<(), StoreError> {
-        while self.has_room() {
+        while !self.budget.is_full() {
             self.heads.sort_unstable();
             let Some((from, partition)) = self.heads.first().copied() else {
                 break;
@@ -210,10 +212,6 @@ impl Merge<'_> {
             }
         }
         Ok(())
-    }
-
-    fn has_room(&self) -> bool {
-        self.page.records.len() < self.limit && self.bytes_left > 0
     }
 
     /// Takes the records of a partition that are older than `until`; returns the first that is not
@@ -231,13 +229,10 @@ impl Merge<'_> {
             &range,
             Order::Ascending,
             |(_, partition, id), content| {
-                let is_fitting = content.size() <= self.bytes_left || self.page.records.is_empty();
-                if id >= until || !self.has_room() || !is_fitting {
-                    self.bytes_left = if is_fitting { self.bytes_left } else { 0 };
+                if id >= until || !self.budget.take(content.size()) {
                     head = Some(id);
                     return ControlFlow::Break(());
                 }
-                self.bytes_left = self.bytes_left.saturating_sub(content.size());
                 self.page.next = id.next();
                 self.page.records.push(RecordView {
                     id,

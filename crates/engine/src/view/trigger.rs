@@ -2,10 +2,11 @@
 
 use super::due::DueCursor;
 use super::is_quarantined;
+use super::page::PageBudget;
 use super::trigger_firing::{ReadRecord, TriggerFiring};
 use crate::definition::{Trigger, TriggerIndex};
 use crate::ids::{Namespace, StreamNumber, WorkflowName, WorkflowVersion};
-use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX, TRIGGERS_MAX};
+use crate::limits::{READ_RECORDS_MAX, TRIGGER_RUNS_MAX, TRIGGERS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
@@ -250,13 +251,11 @@ fn records(
     let count_max = size.saturating_mul(batches_max).min(READ_RECORDS_MAX);
     let mut records = Vec::new();
     let mut has_more = false;
-    let mut bytes = 0;
+    let mut budget = PageBudget::new(count_max);
     let range = from(&place);
     visit::<Records>(reader, &range, Order::Ascending, |(_, _, id), content| {
-        bytes += content.size();
-        let is_full = records.len() == count_max || bytes > READ_BYTES_MAX;
-        if is_full && !records.is_empty() {
-            has_more = true;
+        has_more = !budget.take(content.size());
+        if has_more {
             return ControlFlow::Break(());
         }
         records.push(ReadRecord { id, content });

@@ -114,9 +114,11 @@ pub fn workers(
     range: PageRange<'_>,
 ) -> Result<Page<WorkerWithCounts>, StoreError> {
     let prefix = prefix::<Workers>(namespace);
-    page::<Workers, _>(reader, &Scope::new(&prefix, range), |(namespace, id), _| {
-        worker_with_counts(reader, &namespace, &id)
-    })
+    page::<Workers, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |reader, (namespace, id), _| worker_with_counts(reader, &namespace, &id),
+    )
 }
 
 /// The namespaces in which a node is registered as the worker `id`.

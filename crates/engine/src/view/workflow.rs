@@ -126,7 +126,7 @@ pub fn workflows<I>(
     convert: impl Fn(WorkflowView) -> I,
 ) -> Result<Page<I>, StoreError> {
     let prefix = prefix::<Workflows>(namespace);
-    page::<Workflows, _>(reader, &Scope::new(&prefix, range), |_, record| {
+    page::<Workflows, _>(reader, &Scope::new(&prefix, range), |reader, _, record| {
         Ok(view(reader, &record, record.latest)?.map(&convert))
     })
 }
@@ -145,7 +145,7 @@ pub fn revisions<I>(
         return Ok(None);
     };
     let prefix = prefix::<Revisions>(key);
-    page::<Revisions, _>(reader, &Scope::new(&prefix, range), |_, number| {
+    page::<Revisions, _>(reader, &Scope::new(&prefix, range), |reader, _, number| {
         Ok(view(reader, &record, number)?.map(&convert))
     })
     .map(Some)

@@ -26,10 +26,12 @@ pub(crate) struct Replica {
     pub(crate) written_bytes: usize,
 }
 
-/// A store that counts the rows that scans show, and remembers where they begin and what is looked up.
+/// A store that counts the rows that scans show and the bytes that are read, and remembers where scans begin and what is
+/// looked up.
 pub(crate) struct Counting<'s> {
     store: &'s MemoryStore,
     rows: Cell<usize>,
+    bytes: Cell<usize>,
     beginnings: RefCell<Vec<Vec<u8>>>,
     lookups: RefCell<Vec<Vec<u8>>>,
 }
@@ -39,6 +41,7 @@ impl<'s> Counting<'s> {
         Self {
             store,
             rows: Cell::new(0),
+            bytes: Cell::new(0),
             beginnings: RefCell::default(),
             lookups: RefCell::default(),
         }
@@ -51,18 +54,30 @@ impl<'s> Counting<'s> {
     pub(crate) fn rows(&self) -> usize {
         self.rows.get()
     }
+
+    /// The values that were read.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    fn add_bytes(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
+    }
 }
 
 impl Reader for Counting<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.lookups.borrow_mut().push(key.to_vec());
-        self.store.get(key)
+        let value = self.store.get(key)?;
+        self.add_bytes(value.as_ref().map_or(0, Vec::len));
+        Ok(value)
     }
 
     fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError> {
         self.beginnings.borrow_mut().push(range.from.clone());
         self.store.scan(range, order, &mut |key, value| {
             self.rows.set(self.rows.get() + 1);
+            self.add_bytes(value.len());
             visitor(key, value)
         })
     }

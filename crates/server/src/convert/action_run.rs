@@ -2,18 +2,30 @@
 
 use super::json;
 use flotilla_api::v1;
-use flotilla_engine::view::ActionRunView;
+use flotilla_engine::view::{ActionRunRow, ActionRunView};
 use flotilla_engine::{ActionRunRecord, ActionRunStatus};
 
 /// Converts an action run.
 pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
     let ActionRunView {
-        number,
-        record,
+        row: found,
         input,
         output,
-        step,
     } = view;
+    v1::ActionRun {
+        input: json(&input),
+        output: output.as_ref().map(json),
+        ..row(found)
+    }
+}
+
+/// Converts an action run to a list row, without its payloads.
+pub(crate) fn row(row: ActionRunRow) -> v1::ActionRun {
+    let ActionRunRow {
+        number,
+        record,
+        step,
+    } = row;
     let (run_id, step) = match step {
         Some((run_id, step)) => (Some(run_id.to_string()), step.map(|step| step.to_string())),
         None => (None, None),
@@ -23,8 +35,8 @@ pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
         action: record.action.to_string(),
         status: status(record.status).into(),
         outcome: record.outcome.as_ref().map(ToString::to_string),
-        input: json(&input),
-        output: output.as_ref().map(json),
+        input: bytes::Bytes::new(),
+        output: None,
         attempts: attempts(&record),
         error_code: record.error.as_ref().map(|error| error.code.clone()),
         error_message: record.error.as_ref().map(|error| error.message.clone()),
@@ -38,15 +50,6 @@ pub(crate) fn message(view: ActionRunView) -> v1::ActionRun {
         completed_at_ms: record.completed_at_ms,
         available_at_ms: None,
         lease_expires_at_ms: record.lease.and_then(|lease| lease.ends_at_ms()),
-    }
-}
-
-/// Converts an action run to a list row, without its payloads.
-pub(crate) fn row(view: ActionRunView) -> v1::ActionRun {
-    v1::ActionRun {
-        input: bytes::Bytes::new(),
-        output: None,
-        ..message(view)
     }
 }
 

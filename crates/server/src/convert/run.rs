@@ -36,6 +36,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         error: view.error.as_ref().map(json),
         scopes: view.scopes.map(scope::message),
         current_steps: view.current_steps.iter().map(current_step).collect(),
+        current_step_count: u32::try_from(view.current_steps_count).unwrap_or(u32::MAX),
         input: json(&view.input),
         metadata: view.metadata.as_ref().map(json),
         output: view.output.as_ref().map(json),
@@ -188,6 +189,7 @@ fn left_step(step: &StepView) -> v1::StepResult {
     v1::StepResult {
         outcome: Some(step.outcome.clone()),
         output: step.output.as_ref().map(json),
+        output_omitted: step.is_output_omitted,
         attempts: step.attempts,
         started_at_ms: step.started_at_ms,
         completed_at_ms: Some(step.completed_at_ms),
@@ -198,6 +200,7 @@ fn active_step(step: &CurrentStep) -> v1::StepResult {
     v1::StepResult {
         outcome: None,
         output: None,
+        output_omitted: false,
         attempts: step.attempt,
         started_at_ms: step.started_at_ms,
         completed_at_ms: None,

@@ -21,6 +21,7 @@ pub(super) fn message(view: ScopeView) -> v1::Scope {
         total: progress.map(|progress| progress.total_count),
         failed: progress.map(|progress| progress.failed_count),
         scopes: view.scopes.into_iter().map(message).collect(),
+        omitted: view.omitted_count,
     }
 }
 

@@ -54,6 +54,8 @@ codes! {
         "The workflow has no schedule.";
     KeyNotFound "key_not_found" NotFound
         "The key does not exist, or has expired.";
+    StepResultNotFound "step_result_not_found" NotFound
+        "The run has not left such a step, or the result of that visit is no longer kept.";
     Overloaded "overloaded" ResourceExhausted
         "The node has too many requests in progress, or the leader has too many commands queued; nothing was done.";
     DiskPressure "disk_pressure" ResourceExhausted

@@ -10,6 +10,7 @@ mod dead_letters;
 mod embedded;
 mod groups;
 mod keys;
+mod large_reads;
 mod members;
 mod node;
 mod observing;

@@ -14,6 +14,7 @@ mod history;
 mod info;
 mod invalidate;
 mod list;
+mod output;
 mod report;
 mod resume;
 mod retry;
@@ -40,6 +41,7 @@ pub(crate) enum WorkflowCommand {
     Validate(validate::Validate),
     Start(start::Start),
     Status(status::Status),
+    Output(output::Output),
     History(history::History),
     Report(report::Report),
     Info(info::Info),
@@ -70,6 +72,7 @@ impl WorkflowCommand {
             Self::Validate(validate) => validate.run(session),
             Self::Start(start) => start.run(session).await,
             Self::Status(status) => status.run(session).await,
+            Self::Output(output) => output.run(session).await,
             Self::History(history) => history.run(session).await,
             Self::Report(report) => report.run(session).await,
             Self::Info(info) => info.run(session).await,

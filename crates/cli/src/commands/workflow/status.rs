@@ -21,6 +21,19 @@ impl Status {
             ..GetRunRequest::default()
         };
         let run = session.client()?.get_run(request).await?;
-        session.output.document(&RunView::from(run))
+        let omitted_count = run
+            .steps
+            .values()
+            .filter(|step| step.output_omitted)
+            .count();
+        let run_id = run.run_id.clone();
+        session.output.document(&RunView::from(run))?;
+        if omitted_count > 0 {
+            let note = format!(
+                "outputs left out: {omitted_count}; print one: flo workflow output {run_id} STEP"
+            );
+            session.output.note(&note);
+        }
+        Ok(())
     }
 }

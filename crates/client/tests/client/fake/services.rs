@@ -78,6 +78,7 @@ service! { WorkflowService {
     disable_workflow(DisableWorkflowRequest) -> DisableWorkflowResponse;
     start_run(StartRunRequest) -> StartRunResponse;
     get_run(GetRunRequest) -> Run;
+    get_step_output(GetStepOutputRequest) -> GetStepOutputResponse;
     list_runs(ListRunsRequest) -> ListRunsResponse;
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;

@@ -5,13 +5,13 @@ use super::condition::RunQuery;
 use super::plan;
 use super::stream::Stream;
 use crate::ids::{Namespace, RunNumber};
-use crate::limits::RUN_QUERY_ROWS_MAX;
+use crate::limits::{PAGE_BYTES_LOOKED_AT_MAX, RUN_QUERY_ROWS_MAX};
 use crate::store::{Reader, StoreError};
-use crate::tables::{DefinitionNumber, DefinitionRecord, Runs, read};
-use crate::view::run::{RunRow, definition_of, row};
+use crate::tables::{Runs, read};
+use crate::view::page::{MeteredReader, PageBudget};
+use crate::view::run::{RunRow, row};
+use crate::view::run_definitions::KnownDefinitions;
 use crate::view::{Page, PageRange};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 /// Runs of a namespace that the query looks for, newest first: those of the page range. A page may be short, even empty, and still name a next one: it has then looked at as
 /// many rows as one page may.
@@ -25,27 +25,40 @@ pub fn runs(
     range: PageRange<'_>,
 ) -> Result<Page<RunRow>, StoreError> {
     let (oldest, newest) = bounds::numbers(reader, &query.conditions)?;
+    let metered = MeteredReader::new(reader);
     let mut scan = Scan {
-        reader,
+        reader: &metered,
         streams: plan::streams(reader, namespace, &query.conditions)?,
         row_count: 0,
-        definitions: BTreeMap::new(),
+        definitions: KnownDefinitions::default(),
     };
     let mut items = Vec::new();
+    let mut budget = PageBudget::new(range.limit);
     // Below this number nothing was looked at.
     let mut below = match range.after {
         None => newest.0 + 1,
         Some(token) => newest.0.saturating_add(1).min(below(token)),
     };
-    while below > oldest.0 && items.len() < range.limit && scan.row_count < RUN_QUERY_ROWS_MAX {
+    while below > oldest.0
+        && !budget.is_full()
+        && scan.row_count < RUN_QUERY_ROWS_MAX
+        && metered.bytes() < PAGE_BYTES_LOOKED_AT_MAX
+    {
+        let bytes_before = metered.bytes();
         match scan.leap(RunNumber(below - 1))? {
             Leap::End => below = 0,
             Leap::To(number) => below = number.0 + 1,
             Leap::Agreed(number) => {
-                below = number.0;
-                if number >= oldest {
-                    items.extend(scan.judge(number, namespace, query)?);
+                let item = match number >= oldest {
+                    true => scan.judge(number, namespace, query)?,
+                    false => None,
+                };
+                if item.is_some() && !budget.take(metered.bytes() - bytes_before) {
+                    below = number.0 + 1;
+                    break;
                 }
+                items.extend(item);
+                below = number.0;
             }
         }
     }
@@ -67,7 +80,7 @@ struct Scan<'a> {
     reader: &'a dyn Reader,
     streams: Vec<Stream>,
     row_count: usize,
-    definitions: BTreeMap<DefinitionNumber, DefinitionRecord>,
+    definitions: KnownDefinitions,
 }
 
 /// Where the streams are.
@@ -112,10 +125,7 @@ impl Scan<'_> {
         let Some(run) = run.filter(|run| run.namespace == *namespace) else {
             return Ok(None);
         };
-        let definition = match self.definitions.entry(run.definition) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(definition_of(self.reader, &run)?),
-        };
+        let definition = self.definitions.of(self.reader, &run)?;
         let is_wanted = query.holds(&run, &definition.definition);
         Ok(is_wanted.then(|| row(&run, definition)))
     }

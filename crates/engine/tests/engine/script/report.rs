@@ -3,13 +3,14 @@
 use super::line::Line;
 use super::question::listed;
 use super::world::World;
-use flotilla_engine::ids::RunId;
+use flotilla_engine::ids::{RunId, ScopePathText, StepName};
+use flotilla_engine::json::Json;
 use flotilla_engine::view::{
-    self, FoundReport, PageRange, ReportPage, ReportedAttempt, ReportedStep, RunView, ScopeKind,
-    ScopeStatus, ScopeView, UsageView,
+    self, FoundOutput, FoundReport, PageRange, ReportPage, ReportedAttempt, ReportedStep, RunView,
+    ScopeKind, ScopeStatus, ScopeView, StepResultSelector, UsageView,
 };
 
-pub(super) const QUESTIONS: [&str; 3] = ["visits", "scopes", "error"];
+pub(super) const QUESTIONS: [&str; 4] = ["visits", "scopes", "error", "output"];
 
 /// The answer to a question about reports; `None` for any other.
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
@@ -23,8 +24,29 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             Some(error) => format!("{}\n", error.as_str()),
             None => "no error\n".to_owned(),
         },
+        "output" => output(world, line),
         _ => return None,
     })
+}
+
+/// `output RUN STEP scope=PATH visit=N`: what the step has returned (W95).
+fn output(world: &World, line: &mut Line) -> String {
+    let run_id = RunId::new(line.word()).expect("a run id");
+    let step = StepName::new(line.word()).expect("a step");
+    let scope = line.option("scope");
+    let selector = StepResultSelector {
+        step,
+        scope: scope.map(|scope| ScopePathText::new(scope).expect("the path of a scope")),
+        visit: line.number("visit"),
+    };
+    let found = view::step_output(&world.store, &line.namespace(), &run_id, &selector);
+    match found.expect("memory") {
+        FoundOutput::Found(found) => {
+            let output = found.output.as_ref().map_or("none", Json::as_str);
+            format!("#{} {} output={output}\n", found.visit, found.outcome)
+        }
+        missing => format!("{missing:?}\n"),
+    }
 }
 
 fn run(world: &World, line: &mut Line) -> RunView {
@@ -58,6 +80,7 @@ fn visits(world: &World, line: &mut Line) -> String {
             usage,
             next,
             is_incomplete,
+            run: _,
         } = page;
         lines.extend(usage.iter().flat_map(used));
         lines.extend(steps.iter().flat_map(visit));

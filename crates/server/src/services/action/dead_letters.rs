@@ -51,10 +51,12 @@ pub(super) async fn get(
 ) -> Result<v1::DeadLetter, Refusal> {
     let Queue { namespace, action } = Queue::new(&request.namespace, request.action)?;
     let number = number(&request.id)?;
-    let look_up = |reader: &dyn Reader| view::dead_letter(reader, &namespace, &action, number);
+    let of_action = action.clone();
+    let look_up =
+        move |reader: &dyn Reader| view::dead_letter(reader, &namespace, &of_action, number);
     let found = context
         .gateway
-        .read(Freshness::Linearizable, deadline, look_up)
+        .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let (dead_letter, input) = found.ok_or(Rejection::DeadLetterNotFound(number))?;
     Ok(convert::dead_letter::message(dead_letter, input, &action))

@@ -29,14 +29,14 @@ pub(super) async fn find(
     name: ActionName,
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
-    let look_up = |reader: &dyn Reader| view::action(reader, namespace, &name);
+    let missing = Rejection::ActionNotFound(name.clone());
+    let namespace = namespace.clone();
+    let look_up = move |reader: &dyn Reader| view::action(reader, &namespace, &name);
     let found = context
         .gateway
-        .read(Freshness::Linearizable, deadline, look_up)
+        .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
-    Ok(convert::action::message(
-        found.ok_or(Rejection::ActionNotFound(name))?,
-    ))
+    Ok(convert::action::message(found.ok_or(missing)?))
 }
 
 /// Serves `ListActions`.
@@ -72,7 +72,7 @@ pub(super) async fn delete(
     let name = request::name(ActionName::new(request.name))?;
     let request_id = Some(request::request_id(&request.request_id)?);
     // The engine's reply to a repeated delete does not say whether the action existed.
-    let look_up = |reader: &dyn Reader| view::action(reader, &namespace, &name);
+    let look_up = |reader: &dyn Reader| view::action_record(reader, &namespace, &name);
     let found = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)

@@ -34,14 +34,23 @@ pub(super) async fn until_ended(
     number: ActionRunNumber,
     until: Instant,
 ) -> Result<ActionRunView, Refusal> {
+    let missing = || Refusal::from(Rejection::ActionRunNotFound(number));
     let look = || {
-        let look_up = |reader: &dyn Reader| view::action_run(reader, namespace, number);
-        let found = context.gateway.read_here(look_up)?;
-        found.ok_or_else(|| Refusal::from(Rejection::ActionRunNotFound(number)))
+        let look_up = |reader: &dyn Reader| view::action_run_row(reader, namespace, number);
+        context.gateway.read_here(look_up)?.ok_or_else(missing)
+    };
+    let whole = async || {
+        let namespace = namespace.clone();
+        let look_up = move |reader: &dyn Reader| view::action_run(reader, &namespace, number);
+        context
+            .gateway
+            .scan_here(look_up)
+            .await?
+            .ok_or_else(missing)
     };
     let found = look()?;
     if !found.record.status.is_open() || until <= Instant::now() {
-        return Ok(found);
+        return whole().await;
     }
     let mut end_watch = match found.step {
         Some((run_id, _)) => {
@@ -51,13 +60,12 @@ pub(super) async fn until_ended(
     };
     loop {
         // Reads again after the watch began, so that no change is missed between the two.
-        let found = look()?;
-        if !found.record.status.is_open() {
-            return Ok(found);
+        if !look()?.record.status.is_open() {
+            return whole().await;
         }
         tokio::select! {
             () = end_watch.notified() => {}
-            () = sleep_until(until) => return Ok(found),
+            () = sleep_until(until) => return whole().await,
             () = context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
         }
     }

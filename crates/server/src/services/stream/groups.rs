@@ -60,14 +60,15 @@ pub(super) async fn get(
 ) -> Result<v1::GroupInfo, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let name = name::group(request.stream, request.group)?;
-    let look_up = |reader: &dyn Reader| -> Result<_, StoreError> {
-        let group = view::group(reader, &namespace, &name)?;
-        let consumers = view::consumers(reader, &namespace, &name)?;
+    let scope = (namespace.clone(), name.clone());
+    let look_up = move |reader: &dyn Reader| -> Result<_, StoreError> {
+        let group = view::group(reader, &scope.0, &scope.1)?;
+        let consumers = view::consumers(reader, &scope.0, &scope.1)?;
         Ok(group.map(|group| (group, consumers)))
     };
     let found = context
         .gateway
-        .read(Freshness::Linearizable, deadline, look_up)
+        .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let Some((group, consumers)) = found else {
         return Err(missing(context, &namespace, name));

@@ -23,7 +23,9 @@ pub(super) async fn get(
     let workflow = request::name(WorkflowName::new(request.name))?;
     let choice = request::version_choice(request.version, request.revision)?;
     let choice = choice.unwrap_or(VersionChoice::Latest);
-    let look_up = |reader: &dyn Reader| {
+    let of_namespace = namespace.clone();
+    let look_up = move |reader: &dyn Reader| {
+        let namespace = of_namespace;
         let Some((view, source)) = view::workflow(reader, &namespace, &workflow, &choice)? else {
             return not_found(reader, &namespace, &workflow, &choice).map(Err);
         };
@@ -35,7 +37,7 @@ pub(super) async fn get(
     };
     let found = context
         .gateway
-        .read(Freshness::Linearizable, deadline, look_up)
+        .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let (view, source, triggers) = found?;
     Ok(v1::Workflow {

@@ -125,6 +125,16 @@ impl WorkflowService for Workflows {
         .await
     }
 
+    async fn get_step_output(
+        &self,
+        call: Call<v1::GetStepOutputRequest>,
+    ) -> CallResult<v1::GetStepOutputResponse> {
+        serve_call(call, |deadline, request| {
+            runs::step_output(&self.context, request, deadline)
+        })
+        .await
+    }
+
     async fn list_runs(&self, call: Call<v1::ListRunsRequest>) -> CallResult<v1::ListRunsResponse> {
         serve_call(call, |deadline, request| {
             runs::list(&self.context, request, deadline)

@@ -20,17 +20,10 @@ pub(super) async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id)?;
     let page = request::page(request.limit, &request.page_token)?;
-    let is_first = request.page_token.is_empty();
     let missing = Rejection::RunNotFound(run_id.clone());
-    let look_up = move |reader: &dyn Reader| {
-        let found = view::report(reader, &namespace, &run_id, page.range())?;
-        let run = match is_first {
-            true => view::run(reader, &namespace, &run_id)?,
-            false => None,
-        };
-        Ok((found, run))
-    };
-    let (found, run) = context
+    let look_up =
+        move |reader: &dyn Reader| view::report(reader, &namespace, &run_id, page.range());
+    let found = context
         .gateway
         .scan(Freshness::of(request.stale), deadline, look_up)
         .await?;
@@ -40,7 +33,7 @@ pub(super) async fn get(
         FoundReport::Page(page) => page,
     };
     Ok(v1::GetRunReportResponse {
-        run: run.map(convert::run::message),
+        run: report.run.map(|run| convert::run::message(*run)),
         steps: report
             .steps
             .into_iter()

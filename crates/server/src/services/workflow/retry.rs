@@ -65,9 +65,10 @@ async fn origin(
     deadline: Instant,
 ) -> Result<RunOrigin, Refusal> {
     let gateway = &workflows.context.gateway;
-    let look_up = |reader: &dyn Reader| view::run_origin(reader, namespace, run_id);
+    let key = (namespace.clone(), run_id.clone());
+    let look_up = move |reader: &dyn Reader| view::run_origin(reader, &key.0, &key.1);
     let found = gateway
-        .read(Freshness::Linearizable, deadline, look_up)
+        .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()).into())
 }

@@ -7,9 +7,11 @@ use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::Rejection;
-use flotilla_engine::ids::WorkflowName;
+use flotilla_engine::ids::{RunId, ScopePathText, StepName, WorkflowName};
 use flotilla_engine::store::Reader;
-use flotilla_engine::view::{self, Condition, Equality, HistoryRange, RunQuery};
+use flotilla_engine::view::{
+    self, Condition, Equality, FoundOutput, HistoryRange, RunQuery, StepResultSelector,
+};
 use tokio::time::Instant;
 
 /// Serves `GetRun`.
@@ -20,12 +22,53 @@ pub(super) async fn get(
 ) -> Result<v1::Run, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id)?;
-    let look_up = |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
+    let missing = Rejection::RunNotFound(run_id.clone());
+    let look_up = move |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
     let freshness = Freshness::of(request.stale);
-    let found = context.gateway.read(freshness, deadline, look_up).await?;
-    Ok(convert::run::message(
-        found.ok_or(Rejection::RunNotFound(run_id))?,
-    ))
+    let found = context.gateway.scan(freshness, deadline, look_up).await?;
+    Ok(convert::run::message(found.ok_or(missing)?))
+}
+
+/// Serves `GetStepOutput`.
+pub(super) async fn step_output(
+    context: &Context,
+    request: v1::GetStepOutputRequest,
+    deadline: Instant,
+) -> Result<v1::GetStepOutputResponse, Refusal> {
+    let namespace = request::namespace(&request.namespace)?;
+    let run_id = request::run_id(request.run_id)?;
+    let selector = StepResultSelector {
+        step: request::name(StepName::new(request.step))?,
+        scope: request::optional(request.scope, ScopePathText::new)?,
+        visit: request.visit,
+    };
+    let no_run = Rejection::RunNotFound(run_id.clone());
+    let no_result = missing_result(&run_id, &selector);
+    let look_up =
+        move |reader: &dyn Reader| view::step_output(reader, &namespace, &run_id, &selector);
+    let freshness = Freshness::of(request.stale);
+    match context.gateway.scan(freshness, deadline, look_up).await? {
+        FoundOutput::NoRun => Err(no_run.into()),
+        FoundOutput::NoResult => Err(no_result),
+        FoundOutput::Found(found) => Ok(v1::GetStepOutputResponse {
+            visit: found.visit,
+            outcome: found.outcome.to_string(),
+            output: found.output.as_ref().map(convert::json),
+        }),
+    }
+}
+
+fn missing_result(run_id: &RunId, selector: &StepResultSelector) -> Refusal {
+    let StepResultSelector { step, scope, visit } = selector;
+    let visit = visit.map_or(String::new(), |visit| format!("visit {visit} to "));
+    let scope = scope.as_ref();
+    let scope = scope.map_or(String::new(), |scope| format!(" in scope \"{scope}\""));
+    let message = format!(
+        "expected that run \"{run_id}\" has left {visit}step \"{step}\"{scope}, but it keeps no \
+         such result"
+    );
+    Refusal::new(ServerCode::StepResultNotFound, message)
+        .with_hint("`flo workflow report RUN` lists the visits to the steps")
 }
 
 /// Serves `ListRuns`.
