@@ -225,6 +225,13 @@ impl<K: Ord + Clone, S: Default> Watch<K, S> {
         *self.receiver.borrow_and_update()
     }
 
+    /// The number of other watches of the key.
+    pub(crate) fn others_count(&self) -> usize {
+        let state = self.notify.lock();
+        let entry = state.entries.get(&self.key);
+        entry.map_or(0, |entry| entry.watches_count.saturating_sub(1))
+    }
+
     /// What all watches of the key share.
     pub(crate) fn shared(&self) -> &Arc<S> {
         &self.shared

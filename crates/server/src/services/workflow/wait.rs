@@ -55,7 +55,10 @@ pub(super) async fn until_ended(
         // All callers that wait for the run share one read.
         let shared = end_watch.shared();
         let read = || async { look() };
-        let ending = shared.find(last_notification, run_id.clone(), read).await?;
+        let others_count = end_watch.others_count();
+        let ending = shared
+            .find(last_notification, run_id.clone(), others_count, read)
+            .await?;
         found = Option::clone(&ending);
     }
 }

@@ -168,8 +168,11 @@ impl RunWatch {
         };
         let read = || read(&self.context, range.clone());
         if self.has_caught_up {
+            let others_count = self.changes.others_count();
             let shared = self.changes.shared();
-            shared.find(last_notification, range.clone(), read).await
+            shared
+                .find(last_notification, range.clone(), others_count, read)
+                .await
         } else {
             read().await.map(Arc::new)
         }
