@@ -122,6 +122,8 @@ pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, TriggerKey, input as
 pub use turn::{Budgets, Spent};
 pub use undeliverable::Undeliverable;
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
-pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
+pub use worker::{
+    Departure, DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
+};
 pub use workflow::{CreateDefinition, DeleteWorkflow, SetWorkflowEnabled, VersionChoice};
 pub use workflow_rejection::WorkflowRejection;

@@ -147,10 +147,10 @@ pub use trigger::{
 };
 pub use usage::{RunUsageRecord, RunUsages, StepUsages};
 pub use worker::{
-    GoneWorkerRecord, GoneWorkers, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace, LeaseWatch, Process,
-    ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus,
-    WorkerType, Workers,
+    GoneWorkerRecord, GoneWorkers, HeldTasks, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace,
+    LeaseWatch, Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord,
+    WorkerStatus, WorkerType, Workers,
 };
 pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted};
 

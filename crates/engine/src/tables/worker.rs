@@ -234,10 +234,21 @@ pub struct GoneWorkerRecord {
     pub namespace: Namespace,
     /// Its id, which another process may have by now.
     pub worker: WorkerId,
+    /// What becomes of the tasks.
+    pub held: HeldTasks,
     /// The first lease that is left.
     pub next: LeasePlace,
     /// When its timer is due, in milliseconds.
     pub due_ms: u64,
+}
+
+/// What becomes of the tasks that a worker held when it went (A4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HeldTasks {
+    /// They are handed out again as the same attempts.
+    Returned,
+    /// Their attempts have failed: the worker's node died, perhaps because of one of them.
+    Lost,
 }
 
 impl WorkerActivityRecord {

@@ -1,7 +1,8 @@
-//! Leases and report deadlines that end without a report: expired, or released with their worker (A4, W38).
+//! Leases and report deadlines that end without a report: expired, released with their worker, or lost with their node
+//! (A4, W38).
 
 use super::end::{self, Ending, end_cancelled};
-use super::fail::note_retry;
+use super::fail::{note_retry, try_again};
 use super::lease::{drop_lease, drop_report, revoke, set_end};
 use super::loaded::{load, with_owner};
 use super::queue;
@@ -12,6 +13,9 @@ use crate::subject::Subject;
 use crate::tables::{ActionRunOwner, ActionRunStatus, LEASE_SUSPENDED_MS, StepTimeout, TaskError};
 use crate::turn::{Turn, TurnResult};
 use crate::worker::LeaseEnd;
+
+/// The code of an attempt whose node died (W35).
+const NODE_LOST: &str = "node_lost";
 
 /// A lease has expired: another attempt is made immediately, or the action run ends (A4).
 pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
@@ -72,6 +76,43 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnR
     with_owner(turn, task.record.owner, |turn, run| {
         make_ready(turn, run, task)
     })
+}
+
+/// The node has died that ran the task: the attempt has failed. The action is retried with its backoff while attempts
+/// are left (A4).
+pub(crate) fn lose(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResult<()> {
+    turn.attribute_to(Subject::ActionRun(number));
+    let mut task = load(turn, number)?;
+    // A quarantined task keeps its lease until its release, so that a panic does not keep the leases behind it.
+    if task.is_quarantined(turn) {
+        return Ok(());
+    }
+    let Some(lease) = drop_lease(turn, &mut task, LeaseEnd::Failed)? else {
+        return Ok(());
+    };
+    if task.record.is_cancelling {
+        return end_cancelled(turn, task);
+    }
+    task.record.error = Some(TaskError {
+        code: NODE_LOST.to_owned(),
+        message: format!(
+            "expected `{}` to report on the attempt, but its node died or lost contact with the leader",
+            lease.worker
+        ),
+    });
+    if task.record.attempt < task.record.attempts_max {
+        return try_again(turn, task, None);
+    }
+    let ending = Ending {
+        status: ActionRunStatus::Failed,
+        outcome: outcome_name::of(outcome_name::FAILURE),
+        output: None,
+        is_retryable: true,
+        timeout: None,
+        not_before_ms: None,
+        state_patch: None,
+    };
+    end::end(turn, task, ending)
 }
 
 /// A report is overdue: the attempt ends with `timeout`. The action is not retried, because the accepted work may still

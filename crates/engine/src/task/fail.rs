@@ -132,7 +132,7 @@ impl FailureOutcome {
 }
 
 /// Makes another attempt: at `not_before_ms` if the worker gave a time, otherwise after the delay of the action.
-fn try_again(
+pub(super) fn try_again(
     turn: &mut Turn<'_, '_>,
     mut task: LoadedTask,
     not_before_ms: Option<u64>,

@@ -31,7 +31,7 @@ pub use token::{TaskToken, TokenInvalid};
 pub use touch::TouchTask;
 
 pub(crate) use cancel::{CancelMode, cancel, cancel_stand_alone};
-pub(crate) use expire::{expire, expire_report, expire_wait, release};
+pub(crate) use expire::{expire, expire_report, expire_wait, lose, release};
 pub(crate) use label_queue::{has_room as has_label_queue, open as open_label_queue};
 pub(crate) use loaded::LoadedTask;
 pub(crate) use ready::{make_ready, make_ready_after, wake};

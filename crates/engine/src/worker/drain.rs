@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::tables::{WorkerActivities, WorkerRecord, Workers};
+use crate::tables::{HeldTasks, WorkerActivities, WorkerRecord, Workers};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl DeregisterWorker {
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
         let removed = remove(turn, &key)?;
         if let Some(former) = removed.former {
-            free_leases(turn, former, key)?;
+            free_leases(turn, former, key, HeldTasks::Returned)?;
         }
         Ok(Done {})
     }

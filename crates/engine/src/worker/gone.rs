@@ -1,4 +1,5 @@
-//! Frees the leases of workers that are gone (A4).
+//! Frees the leases of workers that are gone (A4). Tasks of an embedded worker whose node died lose the attempt: a task
+//! that kills its node would otherwise kill one node after the other.
 //!
 //! Leases are listed by the number of the worker that took them. Once its process is gone, they stay under that number,
 //! and a worker that continues under the same id gets a new number. So a turn frees only some of them, a timer frees the
@@ -13,8 +14,8 @@ use crate::limits::LEASES_FREED_MAX;
 use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
-    GoneWorkerRecord, GoneWorkers, LeasePlace, TimerKey, TimerKind, WorkerActivityRecord,
-    WorkerLeases, WorkerNumbers, range_from,
+    GoneWorkerRecord, GoneWorkers, HeldTasks, LeasePlace, TimerKey, TimerKind,
+    WorkerActivityRecord, WorkerLeases, WorkerNumbers, range_from,
 };
 use crate::turn::{Turn, TurnResult};
 use crate::{task, timer};
@@ -54,15 +55,19 @@ pub(super) fn detach_leases(
 pub(super) fn free_leases(
     turn: &mut Turn<'_, '_>,
     number: WorkerNumber,
-    (namespace, worker): WorkerKey,
+    key: WorkerKey,
+    held: HeldTasks,
 ) -> TurnResult<()> {
-    let Some(next) = free_batch(turn, number, LeasePlace::first_from(0))? else {
+    let first = LeasePlace::first_from(0);
+    let Some(next) = free_batch(turn, number, first, held)? else {
         return Ok(());
     };
     let due_ms = turn.now_ms();
+    let (namespace, worker) = key;
     let gone = GoneWorkerRecord {
         namespace,
         worker,
+        held,
         next,
         due_ms,
     };
@@ -76,7 +81,7 @@ pub(crate) fn free_leases_left(turn: &mut Turn<'_, '_>, number: WorkerNumber) ->
     let Some(gone) = turn.get::<GoneWorkers>(&number)? else {
         return Ok(());
     };
-    let Some(next) = free_batch(turn, number, gone.next)? else {
+    let Some(next) = free_batch(turn, number, gone.next, gone.held)? else {
         turn.delete::<GoneWorkers>(&number);
         return Ok(());
     };
@@ -118,6 +123,7 @@ fn free_batch(
     turn: &mut Turn<'_, '_>,
     number: WorkerNumber,
     first: LeasePlace,
+    held: HeldTasks,
 ) -> TurnResult<Option<LeasePlace>> {
     let mut places = Vec::new();
     let range = range_from::<WorkerLeases>(&number, &leases::row_of(number, first));
@@ -137,7 +143,10 @@ fn free_batch(
             return Ok(Some(place));
         }
         let task = place.task;
-        turn.with_subject(Subject::ActionRun(task), |turn| task::release(turn, task))?;
+        turn.with_subject(Subject::ActionRun(task), |turn| match held {
+            HeldTasks::Returned => task::release(turn, task),
+            HeldTasks::Lost => task::lose(turn, task),
+        })?;
     }
     Ok(None)
 }

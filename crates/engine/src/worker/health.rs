@@ -8,23 +8,53 @@ use crate::limits::WORKER_SILENCE_MS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{
-    TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerNumbers, Workers,
+    HeldTasks, TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerNumbers, Workers,
 };
 use crate::timer;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Reports that a worker's process is known to be gone: its leases are released immediately, with the same attempt
-/// numbers. For embedded workers of a dead node (A4).
+/// Reports that an embedded worker's process is gone: its leases are freed immediately (A4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseWorker {
     /// The worker.
     pub worker_id: WorkerId,
     /// The process that is gone; a newer one is left alone.
     pub incarnation: u64,
-    /// The last heartbeat that the caller read, in milliseconds: a worker with a later one is back.
-    pub last_heartbeat_at_ms: u64,
+    /// How it went.
+    pub departure: Departure,
+}
+
+/// How the process of an embedded worker went (A4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Departure {
+    /// Its node stops, and says so itself: the tasks are handed out again as the same attempts.
+    Stopped,
+    /// The leader no longer hears its node: the attempts that it held have failed.
+    Lost {
+        /// The last heartbeat that the caller read, in milliseconds: a worker with a later one is back.
+        last_heartbeat_at_ms: u64,
+    },
+}
+
+impl Departure {
+    fn held(self) -> HeldTasks {
+        match self {
+            Self::Stopped => HeldTasks::Returned,
+            Self::Lost { .. } => HeldTasks::Lost,
+        }
+    }
+
+    /// Whether a worker is back whose last heartbeat was at `heard_ms`.
+    fn is_over(self, heard_ms: u64) -> bool {
+        match self {
+            Self::Stopped => false,
+            Self::Lost {
+                last_heartbeat_at_ms,
+            } => last_heartbeat_at_ms != heard_ms,
+        }
+    }
 }
 
 impl ReleaseWorker {
@@ -36,7 +66,7 @@ impl ReleaseWorker {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
-        if activity.last_heartbeat_at_ms != self.last_heartbeat_at_ms {
+        if self.departure.is_over(activity.last_heartbeat_at_ms) {
             return Err(Rejection::WorkerHealthy(self.worker_id.clone()).into());
         }
         let mut activity = Arc::unwrap_or_clone(activity);
@@ -46,7 +76,7 @@ impl ReleaseWorker {
         activity.load = 0;
         save(turn, &key, activity)?;
         if let Some(former) = former {
-            free_leases(turn, former, key)?;
+            free_leases(turn, former, key, self.departure.held())?;
         }
         Ok(Done {})
     }

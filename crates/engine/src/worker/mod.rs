@@ -11,7 +11,7 @@ mod processes;
 mod register;
 
 pub use drain::{DeregisterWorker, DrainWorker};
-pub use health::ReleaseWorker;
+pub use health::{Departure, ReleaseWorker};
 pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 

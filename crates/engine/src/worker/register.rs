@@ -12,8 +12,8 @@ use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
 use crate::tables::{
-    LeaseWatch, Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
-    WorkerNumbers, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    HeldTasks, LeaseWatch, Process, SilentWorkers, WorkerActivities, WorkerActivityRecord,
+    WorkerCounts, WorkerNumbers, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,8 @@ impl RegisterWorker {
             record.replaced = existing.replaced.clone();
             if existing.incarnation != self.incarnation {
                 self.replace(&existing, activity.status, &mut record.replaced)?;
-                former = detach_leases(turn, &key, &mut activity)?;
+                let number = detach_leases(turn, &key, &mut activity)?;
+                former = number.map(|number| (number, held_by(&existing)));
             }
         }
         turn.put::<Workers>(&key, record);
@@ -74,8 +75,8 @@ impl RegisterWorker {
         activity.last_heartbeat_at_ms = now_ms;
         watch(turn, &mut activity);
         activity::save(turn, &key, activity)?;
-        if let Some(former) = former {
-            free_leases(turn, former, key)?;
+        if let Some((number, held)) = former {
+            free_leases(turn, number, key, held)?;
         }
         Ok(HeartbeatRecorded { is_draining: false })
     }
@@ -128,6 +129,15 @@ impl RegisterWorker {
         let workers_count = count(turn, namespace)? + 1;
         turn.put::<WorkerCounts>(namespace, workers_count);
         Ok(new_number(turn, key)?)
+    }
+}
+
+/// What becomes of the tasks that a replaced process held. A node that stops returns its tasks first, so one that still
+/// holds some has died.
+fn held_by(replaced: &WorkerRecord) -> HeldTasks {
+    match replaced.node {
+        Some(_) => HeldTasks::Lost,
+        None => HeldTasks::Returned,
     }
 }
 

@@ -6,7 +6,8 @@ use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::{NAMESPACES_MAX, SWEEP_ROWS_MAX};
 use flotilla_engine::rows::{Namespaces, Workers};
 use flotilla_engine::{
-    Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply, reply,
+    Body, Command, CreateNamespace, DeleteNamespace, Departure, Rejection, ReleaseWorker, Reply,
+    reply,
 };
 
 fn crowd() -> Namespace {
@@ -28,7 +29,7 @@ fn leave_silent(replica: &mut Replica, number: usize) {
     let release = ReleaseWorker {
         worker_id: id(number),
         incarnation: 1,
-        last_heartbeat_at_ms: replica.now_ms,
+        departure: Departure::Stopped,
     };
     ask(replica, Body::ReleaseWorker(release)).expect("it is registered");
 }

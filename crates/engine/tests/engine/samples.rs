@@ -42,12 +42,12 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    DeadLetterSelector, DecideSchemaCheck, DeleteAction, DeregisterWorker, DrainWorker, DueTime,
-    FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InvalidateCache,
-    InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction, RegisterWorker,
-    ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict, SetActionEnabled,
-    SetNextFiring, SetWorkflowEnabled, SignalRun, StepSelector, SweepRequests, SweepRuns,
-    TaskReport, TaskToken, TouchTask, TraceContext,
+    DeadLetterSelector, DecideSchemaCheck, DeleteAction, Departure, DeregisterWorker, DrainWorker,
+    DueTime, FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker,
+    InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction,
+    RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict,
+    SetActionEnabled, SetNextFiring, SetWorkflowEnabled, SignalRun, StepSelector, SweepRequests,
+    SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
 };
 use std::collections::BTreeMap;
 
@@ -313,7 +313,9 @@ fn on_workers() -> Vec<Body> {
         Body::ReleaseWorker(ReleaseWorker {
             worker_id: worker(),
             incarnation: 5,
-            last_heartbeat_at_ms: 900,
+            departure: Departure::Lost {
+                last_heartbeat_at_ms: 900,
+            },
         }),
         Body::FireTimer(FireTimer { timer: timer() }),
         Body::BeginTerm(BeginTerm { term: 5 }),

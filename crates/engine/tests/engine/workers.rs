@@ -12,8 +12,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    AssignTasks, Body, Command, DeregisterWorker, FireTimer, HeartbeatWorker, Offer, Rejection,
-    ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
+    AssignTasks, Body, Command, Departure, DeregisterWorker, FireTimer, HeartbeatWorker, Offer,
+    Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -29,7 +29,9 @@ fn release(number: u64) -> Body {
     Body::ReleaseWorker(ReleaseWorker {
         worker_id: id(number),
         incarnation: 1,
-        last_heartbeat_at_ms: last_heartbeat_at_ms(number),
+        departure: Departure::Lost {
+            last_heartbeat_at_ms: last_heartbeat_at_ms(number),
+        },
     })
 }
 
@@ -178,7 +180,7 @@ fn however_many_leases_a_worker_leaves_behind_an_entry_frees_a_bounded_number() 
     let release = Body::ReleaseWorker(ReleaseWorker {
         worker_id: id(0),
         incarnation: 1,
-        last_heartbeat_at_ms: 1_000,
+        departure: Departure::Stopped,
     });
     for goes in [deregister(0), register_newer(), release] {
         let mut replica = holding();
@@ -194,6 +196,30 @@ fn however_many_leases_a_worker_leaves_behind_an_entry_frees_a_bounded_number() 
         assert_eq!((held(&replica, 1), timer(&replica)), (0, None));
         assert!(!replica.has::<GoneWorkers>(&WorkerNumber(1)));
         assert_eq!(waiting(&replica), HELD as u64);
+    }
+}
+
+#[test]
+fn the_attempts_of_a_lost_worker_fail_in_batches_too() {
+    let mut replica = holding();
+    let release = Body::ReleaseWorker(ReleaseWorker {
+        worker_id: id(0),
+        incarnation: 1,
+        departure: Departure::Lost {
+            last_heartbeat_at_ms: 1_000,
+        },
+    });
+    replica.ask(release).expect("accepted");
+    invariants::check(&replica.store);
+    assert_eq!(held(&replica, 1), HELD - LEASES_FREED_MAX);
+    fire(&mut replica);
+    fire(&mut replica);
+    assert_eq!((held(&replica, 1), timer(&replica)), (0, None));
+    for number in 1..=HELD as u64 {
+        let record = invariants::read::<ActionRuns>(&replica.store, &ActionRunNumber(number));
+        let record = record.expect("it is open");
+        let code = record.error.as_ref().map(|error| error.code.as_str());
+        assert_eq!((record.attempt, code), (2, Some("node_lost")), "{number}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The health driver: returns the tasks of embedded workers whose nodes died, before their leases
+//! The health driver: takes the tasks of embedded workers whose nodes died, before their leases
 //! end (A4).
 //!
 //! A node counts as dead when its worker has had no open poll at the leader for a while. The clock
@@ -11,12 +11,12 @@ use crate::errors::Refusal;
 use crate::limits::ABSENCE_MAX;
 use crate::workers::WorkerKey;
 use flotilla_engine::limits::LEADER_GRACE_MS;
-use flotilla_engine::{Body, Command, ReleaseWorker, view};
+use flotilla_engine::{Body, Command, Departure, ReleaseWorker, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Returns the tasks of absent workers: those that are absent when the new term's grace ends, then
+/// Takes back the tasks of absent workers: those that are absent when the new term's grace ends, then
 /// those that leave.
 pub(super) async fn drive(driver: &Driver) {
     let began = Instant::now();
@@ -45,7 +45,7 @@ async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
         .collect()
 }
 
-/// Returns the tasks of a worker, until that succeeds or the worker is back.
+/// Takes back the tasks of a worker, until that succeeds or the worker is back.
 async fn release(driver: &Driver, key: WorkerKey) {
     let mut backoff = Backoff::default();
     while !driver.hub.is_open(&key) {
@@ -83,10 +83,12 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     let body = Body::ReleaseWorker(ReleaseWorker {
         worker_id: worker.clone(),
         incarnation: known.record.incarnation,
-        last_heartbeat_at_ms: known.activity.last_heartbeat_at_ms,
+        departure: Departure::Lost {
+            last_heartbeat_at_ms: known.activity.last_heartbeat_at_ms,
+        },
     });
     driver.submit(Command::new(namespace.clone(), body)).await?;
-    tracing::info!(node = node.0, %worker, "the tasks of a lost node were returned");
+    tracing::info!(node = node.0, %worker, "the tasks of a lost node were taken back");
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use flotilla_api::v1;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
@@ -14,6 +15,8 @@ use v1::worker_service_client::WorkerServiceClient;
 /// The maximum of messages that wait for the transport.
 const MESSAGES_MAX: usize = 64;
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// How long the leader may take to end the stream of a worker that stops.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// An open stream: it sends free slots and receives tasks. Reports travel separately, as commands.
 pub(super) struct Link {
@@ -77,6 +80,19 @@ impl Link {
                 return Ok(message.message);
             }
         }
+    }
+
+    /// Ends the stream, and waits until the leader has ended it, too. Tasks that still arrive are dropped.
+    pub(super) async fn close(self) {
+        let Self {
+            outgoing,
+            mut incoming,
+            ..
+        } = self;
+        drop(outgoing);
+        let ended = async { while let Ok(Some(_)) = incoming.message().await {} };
+        // A leader that cannot be reached assigns nothing that arrives.
+        let _ = timeout(CLOSE_DEADLINE, ended).await;
     }
 
     /// Offers the number of tasks that the worker would take now, unless it is unchanged.

@@ -4,7 +4,8 @@
 //! Each node is one worker in each namespace that has WASM actions, and leaves the registry when
 //! the last of them is deleted. It polls the leader on the same gRPC stream as outside workers. The
 //! engine treats it like any other worker, with one exception: when its node dies, its tasks are
-//! returned immediately. A node's workers share its slots.
+//! taken back immediately, and each has used an attempt. A node that stops returns them itself, as
+//! the same attempts. A node's workers share its slots.
 
 mod decided;
 mod embedded_workers;

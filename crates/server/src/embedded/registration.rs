@@ -6,10 +6,13 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
-use flotilla_engine::{Body, Command, DeregisterWorker, RegisterWorker, view};
+use flotilla_engine::{
+    Body, Command, Departure, DeregisterWorker, RegisterWorker, ReleaseWorker, view,
+};
 use flotilla_engine::{Process, ProcessKind, WorkerType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic_types::StatusExt;
@@ -18,6 +21,8 @@ use tonic_types::StatusExt;
 const NOT_FOUND: &str = "worker_not_found";
 /// The reason by which a worker learns that another process took its id.
 const REPLACED: &str = "worker_replaced";
+/// How long the cluster may take to take back the tasks of a node that stops: less than `STOP_GRACE`.
+const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// An embedded worker's entry in the registry. It registers once per process, and again only if its
 /// actions changed or the cluster has no entry for it, because a registration ends a drain.
@@ -72,6 +77,19 @@ impl Registration {
         Ok(())
     }
 
+    /// Returns the worker's tasks, because the node stops.
+    pub(super) async fn release(&self) -> Result<(), Refusal> {
+        if self.known.is_none() {
+            return Ok(());
+        }
+        let release = Body::ReleaseWorker(ReleaseWorker {
+            worker_id: self.worker_id.clone(),
+            incarnation: self.incarnation,
+            departure: Departure::Stopped,
+        });
+        self.submit_within(release, RELEASE_DEADLINE).await
+    }
+
     /// Records why a stream broke.
     pub(super) fn note_stream_end(&mut self, status: &Status) {
         if let Some(info) = status.get_details_error_info() {
@@ -95,8 +113,12 @@ impl Registration {
     }
 
     async fn submit(&self, body: Body) -> Result<(), Refusal> {
+        self.submit_within(body, COMMAND_DEADLINE).await
+    }
+
+    async fn submit_within(&self, body: Body, time: Duration) -> Result<(), Refusal> {
         let command = Command::new(self.namespace.clone(), body);
-        let deadline = Instant::now() + COMMAND_DEADLINE;
+        let deadline = Instant::now() + time;
         self.context.gateway.submit(command, deadline).await?;
         Ok(())
     }

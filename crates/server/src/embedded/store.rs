@@ -1,7 +1,7 @@
 //! The store that a WASM action can reach: the keys of its namespace (A7, A40).
 //!
 //! A read is linearizable. A write is a command like a client's, and its request id is derived from
-//! the attempt: if a node dies after a guest's write, another node that runs the same attempt does
+//! the attempt: if a node stops after a guest's write, another node that runs the same attempt does
 //! not write again. That holds for as long as request ids are remembered, 10 minutes, and for
 //! guests that write the same each time; a guest that adds to what it reads has to detect a
 //! repetition itself.

@@ -35,7 +35,9 @@ struct Worker {
 enum StreamEnd {
     /// The worker's actions changed, or the stream broke: reopen it.
     Again,
-    /// The node stops, or there is nothing left to do.
+    /// There is nothing left to do.
+    Withdrawn,
+    /// The node stops.
     Stopped,
 }
 
@@ -56,15 +58,17 @@ pub(super) async fn run(
     };
     loop {
         match worker.work(&mut actions).await {
-            Ok(StreamEnd::Stopped) => return,
+            Ok(StreamEnd::Withdrawn) => return,
+            Ok(StreamEnd::Stopped) => break,
             Ok(StreamEnd::Again) => {}
             Err(refusal) => tracing::debug!(%refusal, "the embedded worker has no stream"),
         }
         tokio::select! {
             () = sleep(REOPEN_DELAY) => {}
-            () = shutdown.cancelled() => return,
+            () = shutdown.cancelled() => break,
         }
     }
+    worker.stop().await;
 }
 
 impl Worker {
@@ -76,7 +80,7 @@ impl Worker {
         let known = actions.borrow_and_update().clone();
         if self.is_done(&known) {
             self.registration.withdraw().await?;
-            return Ok(StreamEnd::Stopped);
+            return Ok(StreamEnd::Withdrawn);
         }
         self.registration.renew(&known).await?;
         let hello = v1::WorkerHello {
@@ -119,12 +123,24 @@ impl Worker {
                 _ = heartbeat.tick() => if link.heartbeat(self.task_pool.len()).await.is_err() {
                     return Ok(StreamEnd::Again);
                 },
-                changed = actions.changed() => return Ok(match changed {
-                    Ok(()) => StreamEnd::Again,
-                    Err(_) => StreamEnd::Stopped,
-                }),
-                () = shutdown.cancelled() => return Ok(StreamEnd::Stopped),
+                changed = actions.changed() => if changed.is_ok() {
+                    return Ok(StreamEnd::Again);
+                } else {
+                    break;
+                },
+                () = shutdown.cancelled() => break,
             }
+        }
+        // Until the leader has ended the stream, it may assign tasks to this worker.
+        link.close().await;
+        Ok(StreamEnd::Stopped)
+    }
+
+    /// Drops the tasks, and returns them: another node continues the same attempts (A4).
+    async fn stop(self) {
+        drop(self.task_pool);
+        if let Err(refusal) = self.registration.release().await {
+            tracing::info!(%refusal, "the tasks of a stopping node were not returned, and lose an attempt");
         }
     }
 

@@ -142,6 +142,7 @@ pub(super) enum Intent {
     Release {
         worker: u8,
         incarnation: u8,
+        is_lost: bool,
     },
     Fire {
         timer: u8,
@@ -294,7 +295,7 @@ pub(super) fn on_tasks() -> impl Strategy<Value = Intent> {
 }
 
 fn on_workers() -> impl Strategy<Value = Intent> {
-    (0..8_u8, 0..4_u8, 1..3_u8).prop_map(|(choice, worker, incarnation)| match choice {
+    (0..9_u8, 0..4_u8, 1..3_u8).prop_map(|(choice, worker, incarnation)| match choice {
         0..3 => Intent::Worker {
             worker,
             incarnation,
@@ -311,6 +312,7 @@ fn on_workers() -> impl Strategy<Value = Intent> {
         _ => Intent::Release {
             worker,
             incarnation,
+            is_lost: choice == 7,
         },
     })
 }

@@ -18,10 +18,10 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
-    Command, CompleteTask, CreateDefinition, DeleteAction, DeleteWorkflow, DeregisterWorker,
-    DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId, Offer,
-    PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
+    Command, CompleteTask, CreateDefinition, DeleteAction, DeleteWorkflow, Departure,
+    DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind,
+    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId,
+    Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
     RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled, SignalRun,
     Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
     VersionChoice, view,
@@ -186,7 +186,8 @@ impl Player {
             Intent::Release {
                 worker,
                 incarnation,
-            } => self.release(*worker, u64::from(*incarnation)),
+                is_lost,
+            } => self.release(*worker, u64::from(*incarnation), *is_lost),
             Intent::Fire { timer } => Body::FireTimer(FireTimer {
                 timer: self.timer(*timer),
             }),
@@ -222,15 +223,18 @@ impl Player {
     }
 
     /// Releases a worker as a caller does who has just looked.
-    fn release(&self, worker: u8, incarnation: u64) -> Body {
+    fn release(&self, worker: u8, incarnation: u64, is_lost: bool) -> Body {
         let worker_id = worker_id(worker);
         let namespace = Namespace::default_namespace();
         let known = view::worker(&self.store, &namespace, &worker_id);
         let known = known.expect("memory does not fail");
+        let lost = Departure::Lost {
+            last_heartbeat_at_ms: known.map_or(0, |known| known.activity.last_heartbeat_at_ms),
+        };
         Body::ReleaseWorker(ReleaseWorker {
             worker_id,
             incarnation,
-            last_heartbeat_at_ms: known.map_or(0, |known| known.activity.last_heartbeat_at_ms),
+            departure: if is_lost { lost } else { Departure::Stopped },
         })
     }
 

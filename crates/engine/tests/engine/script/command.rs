@@ -17,12 +17,12 @@ use flotilla_engine::rows::{
 use flotilla_engine::{
     AcceptTask, AddInfo, AddTaskInfo, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun,
     Command, CompleteStep, CompleteTask, CreateDefinition, DecideApproval, DecideLocks,
-    DecideSchemaCheck, DeleteAction, DeleteWorkflow, DeregisterWorker, DrainWorker, DueTime,
-    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
-    LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, ResumeRevision, ResumeRun, RetryFrom, RetryRun,
-    SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StepSelector,
-    SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
+    DecideSchemaCheck, DeleteAction, DeleteWorkflow, Departure, DeregisterWorker, DrainWorker,
+    DueTime, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache,
+    InvokeAction, LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
+    ReleaseWorker, ReportTask, RequestId, ResetPlan, ResumeRevision, ResumeRun, RetryFrom,
+    RetryRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
+    StepSelector, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -390,7 +390,6 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
 }
 
 fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
-    let worker_id = |line: &mut Line| WorkerId::new(line.word()).expect("a worker id");
     Some(match verb {
         "worker" => Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: worker_id(line),
@@ -416,18 +415,7 @@ fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             worker_id: worker_id(line),
             incarnation: line.number("incarnation"),
         }),
-        "release" => Body::ReleaseWorker({
-            let worker_id = worker_id(line);
-            ReleaseWorker {
-                incarnation: line.number("incarnation").unwrap_or(1),
-                last_heartbeat_at_ms: line.number("heard").unwrap_or_else(|| {
-                    let known = view::worker(&world.store, &line.namespace(), &worker_id);
-                    let known = known.expect("memory does not fail");
-                    known.map_or(0, |known| known.activity.last_heartbeat_at_ms)
-                }),
-                worker_id,
-            }
-        }),
+        "release" => Body::ReleaseWorker(release(world, line)),
         "begin-term" => Body::BeginTerm(BeginTerm {
             term: line.next_number(),
         }),
@@ -454,6 +442,36 @@ fn on_plans(verb: &str, line: &mut Line) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+fn worker_id(line: &mut Line) -> WorkerId {
+    WorkerId::new(line.word()).expect("a worker id")
+}
+
+/// What the leader does about a worker of a lost node; with `stopped`, what the node does that stops.
+fn release(world: &World, line: &mut Line) -> ReleaseWorker {
+    let worker_id = worker_id(line);
+    let incarnation = line.number("incarnation").unwrap_or(1);
+    if line.flag("stopped") {
+        let departure = Departure::Stopped;
+        return ReleaseWorker {
+            worker_id,
+            incarnation,
+            departure,
+        };
+    }
+    let last_heartbeat_at_ms = line.number("heard").unwrap_or_else(|| {
+        let known = view::worker(&world.store, &line.namespace(), &worker_id);
+        let known = known.expect("memory does not fail");
+        known.map_or(0, |known| known.activity.last_heartbeat_at_ms)
+    });
+    ReleaseWorker {
+        worker_id,
+        incarnation,
+        departure: Departure::Lost {
+            last_heartbeat_at_ms,
+        },
+    }
 }
 
 /// The processes of `actions=A,B` and `groups=STREAM/GROUP`.

@@ -5,9 +5,9 @@ use crate::samples;
 use flotilla_engine::NodeId;
 use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
 use flotilla_engine::rows::{
-    ActionRunSet, GoneWorkerRecord, GoneWorkers, LeaseBlock, LeasePlace, LeaseWatch, ProcessRecord,
-    SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerLeases,
-    WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    ActionRunSet, GoneWorkerRecord, GoneWorkers, HeldTasks, LeaseBlock, LeasePlace, LeaseWatch,
+    ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
+    WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 
 pub(super) fn rows() -> Vec<Row> {
@@ -75,6 +75,7 @@ pub(super) fn rows() -> Vec<Row> {
             GoneWorkerRecord {
                 namespace: samples::namespace(),
                 worker: samples::worker(),
+                held: HeldTasks::Lost,
                 next: place(34_000, 8),
                 due_ms: 2_000,
             },
