@@ -16,6 +16,7 @@ mod globals;
 mod json_argument;
 mod key_value;
 mod logging;
+mod module_compiler;
 mod open_files;
 mod output;
 mod period;
@@ -39,6 +40,9 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
+    if module_compiler::is_called() {
+        return module_compiler::run();
+    }
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => return arguments::refuse(&error),

@@ -3,6 +3,7 @@
 use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::modules::Modules;
 use crate::schemas::Schemas;
 use crate::tls::Tls;
 use crate::traces::Tracer;
@@ -21,6 +22,10 @@ pub(crate) struct Context {
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.
     pub(crate) schemas: Schemas,
+    /// The node's memory.
+    pub(crate) memory: Memory,
+    /// The modules of WASM actions that this node has tried and compiled.
+    pub(crate) modules: Arc<Modules>,
     /// The node's counters.
     pub(crate) metrics: Arc<Metrics>,
     /// The node's memory.

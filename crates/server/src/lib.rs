@@ -9,7 +9,7 @@
 //! certificates. `watch` wakes callers that wait until something is applied.
 //!
 //! Besides these, a node has the `workers` with their open polls, the leader's `drivers`, and the
-//! `embedded` workers that run WASM actions.
+//! `embedded` workers that run WASM actions, whose `modules` are compiled within bounds.
 
 mod config;
 mod connections;
@@ -27,6 +27,7 @@ mod limits;
 mod memory;
 mod metrics;
 mod middleware;
+mod modules;
 mod readiness;
 mod receiving;
 mod request;
@@ -50,7 +51,7 @@ pub mod backup {
     };
 }
 
-pub use config::{ConfigInvalid, Peer, ServerConfig};
+pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
 pub use errors::ErrorCode;
 pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH};
 pub use limits::STOP_TIME;

@@ -5,6 +5,7 @@ use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
     PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
+use flotilla_wasm::COMPILE_CPU_SECONDS_MAX;
 use std::time::Duration;
 
 /// A request's message. In bytes.
@@ -175,6 +176,36 @@ pub(crate) const CHECKS_IN_FLIGHT_MAX: usize = 64;
 /// How long an embedded worker may be without a poll; it reopens a broken stream sooner.
 pub(crate) const ABSENCE_MAX: Duration = Duration::from_secs(3);
 
+/// The least memory for all calls of WASM actions: what one with the default limits may take. In bytes.
+pub(crate) const WASM_MEMORY_BYTES_MIN: u64 = 24 << 20;
+/// Modules that a node tries or compiles at the same time.
+pub(crate) const TRIALS_MAX: usize = 2;
+/// Modules that a node tries at the same time because they are being registered.
+pub(crate) const REGISTRATION_TRIALS_MAX: usize = 1;
+/// How long the trial of a module may take. It is ended sooner if it takes too much processor time.
+pub(crate) const TRIAL_DEADLINE: Duration = Duration::from_secs(60);
+/// What the child that tries a module may say. In bytes.
+pub(crate) const TRIAL_OUTPUT_BYTES_MAX: u64 = 4_096;
+/// Verdicts on modules that a node remembers.
+pub(crate) const MODULE_VERDICTS_MAX: usize = 1_024;
+/// How long a node remembers that a module cannot be compiled.
+pub(crate) const MODULE_FAILURE_KEPT: Duration = Duration::from_secs(600);
+/// Tasks beyond its slots that an embedded worker takes, because some may wait until their module is compiled.
+pub(crate) const TASKS_PREPARING_MAX: usize = 32;
+
+/// Lines that an action may log, on average.
+pub(crate) const GUEST_LOG_LINES_PER_SECOND_MAX: u64 = 20;
+/// Lines that an action may log quickly after it was quiet.
+pub(crate) const GUEST_LOG_BURST_LINES_MAX: u64 = 256;
+/// What an action may log, on average. In bytes.
+pub(crate) const GUEST_LOG_BYTES_PER_SECOND_MAX: u64 = 8 << 10;
+/// What an action may log quickly after it was quiet. In bytes.
+pub(crate) const GUEST_LOG_BURST_BYTES_MAX: u64 = 64 << 10;
+/// All actions of a node together may log as much as this many of them.
+pub(crate) const GUEST_LOG_NODE_FACTOR: u64 = 10;
+/// Actions whose rate of log lines a node remembers.
+pub(crate) const GUEST_LOG_ACTIONS_MAX: usize = 1_024;
+
 /// Compiled input schemas that a node keeps.
 pub(crate) const SCHEMAS_CACHED_MAX: usize = 256;
 /// A line of a definition that a finding quotes; longer ones are omitted. In bytes.
@@ -197,6 +228,8 @@ pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 pub const STOP_TIME: Duration = Duration::from_secs(30);
 const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 
+const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);
+const _: () = assert!(TRIAL_DEADLINE.as_secs() > COMPILE_CPU_SECONDS_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);

@@ -1,10 +1,11 @@
 //! Test support that several modules share.
 
+use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
-use crate::limits::MEMORY_BYTES_MIN;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::modules::{GuestThreads, Modules};
 use crate::schemas::Schemas;
 use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
@@ -60,6 +61,11 @@ impl StillNode {
             gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO)),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
+            modules: Arc::new(Modules::new(
+                GuestThreads::new(1),
+                None,
+                CancellationToken::new(),
+            )),
             node: NodeId(1),
             client_address: String::new(),
             http_address: String::new(),
@@ -67,7 +73,7 @@ impl StillNode {
             sockets: Arc::new(PlainSockets),
             tls: None,
             tracer: None,
-            memory: Memory::of_node(Some(MEMORY_BYTES_MIN)),
+            memory: Memory::of_node(&ServerConfig::default()),
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });

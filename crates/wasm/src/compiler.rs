@@ -5,6 +5,7 @@ use crate::error::Broken;
 use crate::flo::{self, Services};
 use crate::guest::Guest;
 use crate::inspection::{self, FEATURES, ModuleInfo};
+use crate::limits::CODE_BYTES_MAX;
 use crate::wasi::{self, Process};
 use std::time::Instant;
 use wasmtime::{Config, Engine, InstancePre, Linker, Module};
@@ -20,6 +21,8 @@ pub(crate) struct Compiler {
 pub(crate) struct CompiledModule {
     pub(crate) info: ModuleInfo,
     pub(crate) instance: BoundModule,
+    /// Its machine code, with tables and constants. In bytes.
+    pub(crate) code_bytes: usize,
 }
 
 /// A module with its imports bound, by its ABI.
@@ -30,13 +33,7 @@ pub(crate) enum BoundModule {
 
 impl Compiler {
     pub(crate) fn new() -> wasmtime::Result<Self> {
-        let mut config = Config::new();
-        config.wasm_features(FEATURES.complement(), false);
-        config.wasm_features(FEATURES, true);
-        config.epoch_interruption(true);
-        // A trap is reported by its kind: frames would be collected and never shown.
-        config.wasm_backtrace_max_frames(None);
-        let engine = Engine::new(&config)?;
+        let engine = engine()?;
         let (mut flo, mut wasi) = (Linker::new(&engine), Linker::new(&engine));
         flo::link(&mut flo)?;
         wasi::link(&mut wasi)?;
@@ -52,14 +49,21 @@ impl Compiler {
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<CompiledModule, Broken> {
         let info = inspection::read(bytes)?;
         let started = Instant::now();
-        let instance = Module::from_binary(&self.engine, bytes)
-            .and_then(|module| self.bind(&module, info.abi))
-            .map_err(|error| Broken::Compile {
-                reason: format!("{error:#}"),
-            })?;
+        let module =
+            Module::from_binary(&self.engine, bytes).map_err(|error| not_compiled(&error))?;
+        let instance = self
+            .bind(&module, info.abi)
+            .map_err(|error| not_compiled(&error))?;
+        let image = module.image_range();
+        let code_bytes = image.end.addr() - image.start.addr();
+        check_code_bytes(code_bytes)?;
         let elapsed = started.elapsed();
         tracing::debug!(bytes = bytes.len(), ?elapsed, "compiled a WASM module");
-        Ok(CompiledModule { info, instance })
+        Ok(CompiledModule {
+            info,
+            instance,
+            code_bytes,
+        })
     }
 
     fn bind(&self, module: &Module, abi: Abi) -> wasmtime::Result<BoundModule> {
@@ -68,6 +72,49 @@ impl Compiler {
             Abi::Wasi => BoundModule::Wasi(self.wasi.instantiate_pre(module)?),
         })
     }
+}
+
+/// Compiles a module and drops the result: for a process with limits, which finds out whether the module can
+/// be compiled within them (A9). Returns the bytes of the compiled code.
+///
+/// # Errors
+/// [`Broken`] if the module cannot be compiled.
+pub fn try_compile(bytes: &[u8]) -> Result<usize, Broken> {
+    inspection::read(bytes)?;
+    let engine = engine().map_err(|error| Broken::Sandbox {
+        reason: format!("{error:#}"),
+    })?;
+    let code = engine
+        .precompile_module(bytes)
+        .map_err(|error| not_compiled(&error))?;
+    Ok(code.len())
+}
+
+fn engine() -> wasmtime::Result<Engine> {
+    let mut config = Config::new();
+    config.wasm_features(FEATURES.complement(), false);
+    config.wasm_features(FEATURES, true);
+    config.epoch_interruption(true);
+    // A trap is reported by its kind: frames would be collected and never shown.
+    config.wasm_backtrace_max_frames(None);
+    Engine::new(&config)
+}
+
+fn not_compiled(error: &wasmtime::Error) -> Broken {
+    Broken::Compile {
+        reason: format!("{error:#}"),
+    }
+}
+
+/// Checks that a module's compiled code is not too large to be cached.
+///
+/// # Errors
+/// [`Broken::CodeTooLarge`] otherwise.
+pub fn check_code_bytes(bytes: usize) -> Result<(), Broken> {
+    if bytes > CODE_BYTES_MAX {
+        return Err(Broken::CodeTooLarge { bytes });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! How a call can fail.
 
-use crate::limits::TABLE_ELEMENTS_MAX;
-use crate::rejection::ModuleRejected;
+use crate::limits::{
+    CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX,
+};
+use crate::rejection::{COMPILE_HINT, ModuleRejected};
 use std::fmt;
 use wasmtime::Trap;
 
@@ -139,6 +141,35 @@ pub enum Broken {
         /// The compiler's error.
         reason: String,
     },
+    /// Its module takes too long to compile.
+    #[error(
+        "expected the module to compile within {COMPILE_CPU_SECONDS_MAX} s of processor time, but \
+         it takes longer"
+    )]
+    CompileTime,
+    /// Its module takes too much memory to compile.
+    #[error(
+        "expected the module to compile within {COMPILE_MEMORY_BYTES_MAX} bytes of memory, but it \
+         takes more"
+    )]
+    CompileMemory,
+    /// Its module has too much compiled code.
+    #[error("expected at most {CODE_BYTES_MAX} bytes of compiled code, but the module has {bytes}")]
+    CodeTooLarge {
+        /// The compiled code.
+        bytes: usize,
+    },
+    /// A call of it may take more memory than the node gives to all calls.
+    #[error(
+        "expected a call to take at most {budget_bytes} bytes, the node's memory for WASM calls, \
+         but it may take {call_bytes}"
+    )]
+    OverBudget {
+        /// What the call may take.
+        call_bytes: usize,
+        /// The node's memory for WASM calls.
+        budget_bytes: usize,
+    },
     /// The sandbox itself failed: for example, the system refused it memory.
     #[error("expected the sandbox to run the module, but {reason}")]
     Sandbox {
@@ -220,11 +251,29 @@ impl Failure {
 }
 
 impl Broken {
+    /// What its author can do about it, as one sentence, if it is the module's fault.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Rejected(rejected) => Some(rejected.hint()),
+            Self::Compile { .. }
+            | Self::CompileTime
+            | Self::CompileMemory
+            | Self::CodeTooLarge { .. } => Some(COMPILE_HINT),
+            Self::OverBudget { .. } => Some("lower the action's memory limit"),
+            Self::Missing | Self::Sandbox { .. } => None,
+        }
+    }
+
     fn code(&self) -> &'static str {
         match self {
             Self::Missing => "module_missing",
             Self::Rejected(_) => "module_rejected",
-            Self::Compile { .. } => "module_not_compiled",
+            Self::Compile { .. }
+            | Self::CompileTime
+            | Self::CompileMemory
+            | Self::CodeTooLarge { .. } => "module_not_compiled",
+            Self::OverBudget { .. } => "memory_budget",
             Self::Sandbox { .. } => "sandbox",
         }
     }

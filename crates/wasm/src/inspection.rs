@@ -1,11 +1,14 @@
 //! Inspects a module at registration: validation and interface, without compiling it.
 
 use crate::abi::{self, Abi, Export, Import, Signature, flo, preview1};
-use crate::limits::{Limits, PAGE_BYTES, TABLE_ELEMENTS_MAX, TABLES_MAX};
+use crate::limits::{
+    FUNCTION_BYTES_MAX, FUNCTION_LOCALS_MAX, FUNCTIONS_MAX, Limits, MODULE_LOCALS_MAX, PAGE_BYTES,
+    TABLE_ELEMENTS_MAX, TABLES_MAX,
+};
 use crate::rejection::ModuleRejected;
 use crate::text::shown;
 use wasmparser::types::{EntityType, Types};
-use wasmparser::{Parser, Validator, WasmFeatures};
+use wasmparser::{BinaryReaderError, FunctionBody, Parser, Payload, Validator, WasmFeatures};
 
 /// The WebAssembly features that a module may use: WebAssembly 2.0 and what compilers add to it by
 /// default.
@@ -33,8 +36,8 @@ pub struct ModuleInfo {
 ///
 /// # Errors
 /// [`ModuleRejected`] for a module that is malformed, imports anything but the host's functions,
-/// lacks an export of its ABI or has one with another type, or declares more memory or tables than
-/// it may use.
+/// lacks an export of its ABI or has one with another type, declares more memory or tables than it
+/// may use, or has more code than can be compiled in a bounded time.
 pub fn inspect(module: &[u8], limits: &Limits) -> Result<ModuleInfo, ModuleRejected> {
     let info = read(module)?;
     check_memory(&info, limits)?;
@@ -48,10 +51,8 @@ pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
     }
     let types = Validator::new_with_features(FEATURES)
         .validate_all(module)
-        .map_err(|error| ModuleRejected::Malformed {
-            offset: error.offset(),
-            reason: shown(error.message()),
-        })?;
+        .map_err(|error| malformed(&error))?;
+    check_code(module)?;
     let interface = Interface { types: &types };
     let abi = interface.detect_abi();
     interface.check_imports(abi)?;
@@ -64,6 +65,68 @@ pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
         abi,
         memory_bytes_min,
     })
+}
+
+fn malformed(error: &BinaryReaderError) -> ModuleRejected {
+    ModuleRejected::Malformed {
+        offset: error.offset(),
+        reason: shown(error.message()),
+    }
+}
+
+/// Checks the functions of a valid module: the compiler's time and memory grow faster than a function's size.
+fn check_code(module: &[u8]) -> Result<(), ModuleRejected> {
+    let (mut function, mut locals) = (0, 0_u32);
+    for payload in Parser::new(0).parse_all(module) {
+        match payload.map_err(|error| malformed(&error))? {
+            Payload::ImportSection(imports) => {
+                // The functions of a module are counted from its imports on, which are all functions.
+                function = imports.count();
+            }
+            Payload::CodeSectionStart { count, .. } if count > FUNCTIONS_MAX => {
+                let count_max = FUNCTIONS_MAX;
+                return Err(ModuleRejected::TooManyFunctions { count, count_max });
+            }
+            Payload::CodeSectionEntry(body) => {
+                locals = locals.saturating_add(check_function(function, &body)?);
+                function = function.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+    if locals > MODULE_LOCALS_MAX {
+        let count_max = MODULE_LOCALS_MAX;
+        return Err(ModuleRejected::TooManyLocalsInAll { count_max });
+    }
+    Ok(())
+}
+
+/// The number of a function's local variables.
+fn check_function(function: u32, body: &FunctionBody<'_>) -> Result<u32, ModuleRejected> {
+    let bytes = body.range().len();
+    if bytes > FUNCTION_BYTES_MAX {
+        return Err(ModuleRejected::FunctionTooLarge {
+            function,
+            bytes,
+            bytes_max: FUNCTION_BYTES_MAX,
+        });
+    }
+    let mut count = 0_u32;
+    let locals = body
+        .get_locals_reader()
+        .map_err(|error| malformed(&error))?;
+    for group in locals {
+        let (same, _) = group.map_err(|error| malformed(&error))?;
+        count = count.saturating_add(same);
+    }
+    if count > FUNCTION_LOCALS_MAX {
+        return Err(ModuleRejected::TooManyLocals {
+            function,
+            count,
+            count_max: FUNCTION_LOCALS_MAX,
+        });
+    }
+    Ok(count)
 }
 
 /// Checks that a module's memory fits into the action's limit.

@@ -4,10 +4,12 @@
 //! Flo's own ABI, with `_start` it is a WASI command, so that any language that compiles to WASI
 //! works.
 //!
-//! There are two entry points. [`inspect`] runs when an action is registered: a pure function that
-//! rejects a module that could never run, with a message and a hint. [`Sandbox::invoke`] runs with
-//! each task: it compiles the module once, then gives each call a separate instance, memory and
-//! deadline, so that no call sees anything of another.
+//! There are three entry points. [`inspect`] runs when an action is registered: a pure function that
+//! rejects a module that could never run, with a message and a hint. [`try_compile`] runs in a process
+//! with limits, which finds out whether a module can be compiled within them ([`COMPILE_CPU_SECONDS_MAX`],
+//! [`COMPILE_MEMORY_BYTES_MAX`]). [`Sandbox::invoke`] runs with each task, on a module that
+//! [`Sandbox::compile`] has compiled once: it gives each call a separate instance, memory and deadline,
+//! so that no call sees anything of another.
 //!
 //! This crate is the trust boundary: a guest's bytes, pointers, lengths, names and log lines are
 //! all untrusted, and every one of them is checked against [`Limits`] or a constant beside it. The
@@ -40,13 +42,14 @@ mod wasi;
 
 pub use abi::Abi;
 pub use cache::ModuleDigest;
+pub use compiler::{check_code_bytes, try_compile};
 pub use error::{Broken, Failure, InvocationError};
 pub use host::{Host, KvError, NoStore};
 pub use inspection::{ModuleInfo, inspect};
-pub use limits::{Limits, LimitsRejected};
+pub use limits::{COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, Limits, LimitsRejected};
 pub use log::{LogLevel, LogLine, Logs};
 pub use outcome::{OutcomeName, OutcomeNameRejected};
 pub use rejection::ModuleRejected;
-pub use sandbox::{Answer, Invocation, Report, Requests, Sandbox, SandboxError};
+pub use sandbox::{Answer, Invocation, Module, Report, Requests, Sandbox, SandboxError};
 pub use task::Task;
 pub use text::to_binary;

@@ -26,15 +26,35 @@ pub(crate) const WASI_LIST_MAX: u32 = 1_024;
 pub(crate) const WASI_COPY_BYTES_MAX: usize = 1 << 20;
 /// Compiled modules that a sandbox caches; the least recently used one is evicted.
 pub(crate) const MODULES_CACHED_MAX: usize = 64;
+/// The code of all compiled modules that a sandbox caches. In bytes.
+pub(crate) const MODULES_CACHED_BYTES_MAX: usize = 128 << 20;
+/// The compiled code of one module. In bytes.
+pub(crate) const CODE_BYTES_MAX: usize = 32 << 20;
+/// How long compiling a module may take. In seconds of processor time.
+pub const COMPILE_CPU_SECONDS_MAX: u64 = 20;
+/// The memory that compiling a module may take. In bytes.
+pub const COMPILE_MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Functions that a module may define.
+pub(crate) const FUNCTIONS_MAX: u32 = 20_000;
+/// The code of one function: compiling takes more than twice as long for twice the code. In bytes.
+pub(crate) const FUNCTION_BYTES_MAX: usize = 512 << 10;
+/// Local variables of one function, which the compiler tracks through each branch.
+pub(crate) const FUNCTION_LOCALS_MAX: u32 = 10_000;
+/// Local variables of all functions of a module.
+pub(crate) const MODULE_LOCALS_MAX: u32 = 1_000_000;
 /// Tables that a module may have: compilers emit one, for function pointers.
 pub(crate) const TABLES_MAX: u32 = 4;
 /// Elements in each table. They live outside the guest's memory, at one pointer each.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 100_000;
 
+/// What a call takes beside its memory and output: tables, stack, input and log lines. In bytes.
+const CALL_OVERHEAD_BYTES: usize = TABLES_MAX as usize * TABLE_ELEMENTS_MAX * 8 + (3 << 20);
+
 /// The unit in which WebAssembly memory grows. In bytes.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
 
 const _: () = assert!(LOG_LINE_BYTES_MAX <= LOG_BYTES_MAX);
+const _: () = assert!(CODE_BYTES_MAX <= MODULES_CACHED_BYTES_MAX);
 const _: () = assert!(Limits::MEMORY_BYTES_DEFAULT <= Limits::MEMORY_BYTES_CEILING);
 const _: () = assert!(Limits::OUTPUT_BYTES_DEFAULT <= Limits::OUTPUT_BYTES_CEILING);
 const _: () = assert!(Limits::OUTPUT_BYTES_CEILING <= Limits::MEMORY_BYTES_CEILING);
@@ -116,6 +136,13 @@ impl Limits {
                 .filter(|ms| *ms > 0)
                 .ok_or(LimitsRejected::Timeout)?,
         })
+    }
+
+    /// The memory that a call may take on its node: that of the guest, its tables, its output, and what the host
+    /// holds for it. In bytes.
+    #[must_use]
+    pub fn call_bytes(&self) -> usize {
+        self.max_memory_bytes + self.max_output_bytes + CALL_OVERHEAD_BYTES
     }
 
     /// How large the guest's memory may grow. In bytes.

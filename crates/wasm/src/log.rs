@@ -47,7 +47,8 @@ impl Logs {
         self.dropped_count
     }
 
-    pub(crate) fn push(&mut self, level: LogLevel, text: &[u8]) {
+    /// Adds a line; beyond the limits it is dropped and counted.
+    pub fn push(&mut self, level: LogLevel, text: &[u8]) {
         let text = String::from_utf8_lossy(&text[..text.len().min(LOG_LINE_BYTES_MAX)]);
         if self.lines.len() == LOG_LINES_MAX || self.bytes + text.len() > LOG_BYTES_MAX {
             self.drop_line();

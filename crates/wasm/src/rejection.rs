@@ -72,6 +72,43 @@ pub enum ModuleRejected {
         /// The action's limit.
         bytes_max: usize,
     },
+    /// It defines too many functions.
+    #[error("expected at most {count_max} functions, but the module defines {count}")]
+    TooManyFunctions {
+        /// The number of functions.
+        count: u32,
+        /// The maximum number.
+        count_max: u32,
+    },
+    /// It has a function with too much code.
+    #[error("expected functions of at most {bytes_max} bytes, but function {function} has {bytes}")]
+    FunctionTooLarge {
+        /// The function's index in the module.
+        function: u32,
+        /// The bytes of its code.
+        bytes: usize,
+        /// The maximum.
+        bytes_max: usize,
+    },
+    /// It has a function with too many local variables.
+    #[error(
+        "expected functions with at most {count_max} local variables, but function {function} has \
+         {count}"
+    )]
+    TooManyLocals {
+        /// The function's index in the module.
+        function: u32,
+        /// The number of local variables.
+        count: u32,
+        /// The maximum number.
+        count_max: u32,
+    },
+    /// Its functions have too many local variables together.
+    #[error("expected at most {count_max} local variables in all functions, but there are more")]
+    TooManyLocalsInAll {
+        /// The maximum number.
+        count_max: u32,
+    },
     /// It declares too many tables.
     #[error("expected at most {count_max} tables, but the module declares {count}")]
     TooManyTables {
@@ -91,6 +128,10 @@ pub enum ModuleRejected {
         elements_max: usize,
     },
 }
+
+/// What the author of a module can do that is too much for the compiler.
+pub(crate) const COMPILE_HINT: &str = "build the module with optimization for size, and split large functions and \
+                                       large generated tables";
 
 impl ModuleRejected {
     /// What its author can do about it, as one sentence.
@@ -126,6 +167,10 @@ impl ModuleRejected {
                 "raise the action's memory limit, or build the module with a smaller stack and \
                  less static data"
             }
+            Self::TooManyFunctions { .. }
+            | Self::FunctionTooLarge { .. }
+            | Self::TooManyLocals { .. }
+            | Self::TooManyLocalsInAll { .. } => COMPILE_HINT,
             Self::TooManyTables { .. } | Self::TableTooLarge { .. } => {
                 "build the module with fewer functions whose address is taken"
             }

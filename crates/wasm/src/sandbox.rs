@@ -11,6 +11,8 @@ use crate::outcome::OutcomeName;
 use crate::task::Task;
 use crate::ticker::Ticker;
 use crate::{flo, wasi};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs WASM actions (A7, A8, A9).
 ///
@@ -19,15 +21,18 @@ use crate::{flo, wasi};
 pub struct Sandbox {
     compiler: Compiler,
     cache: ModuleCache,
+    compilations_count: AtomicU64,
     _ticker: Ticker,
 }
 
+/// A compiled module, ready to be called.
+#[derive(Clone)]
+pub struct Module(Arc<CompiledModule>);
+
 /// One call of an action.
 pub struct Invocation<'a> {
-    /// The module's key in the cache.
-    pub digest: ModuleDigest,
-    /// Fetches the binary module; called only if it is not cached. `None`: it does not exist.
-    pub module: &'a dyn Fn() -> Option<Vec<u8>>,
+    /// The action's module.
+    pub module: &'a Module,
     /// The action's input.
     pub input: &'a [u8],
     /// The action's limits.
@@ -91,35 +96,64 @@ impl Sandbox {
         Ok(Self {
             compiler,
             cache: ModuleCache::new(),
+            compilations_count: AtomicU64::new(0),
             _ticker: ticker,
         })
     }
 
+    /// The compiled module, if it is cached.
+    #[must_use]
+    pub fn find(&self, digest: ModuleDigest) -> Option<Module> {
+        self.cache.get(digest).map(Module)
+    }
+
+    /// Compiles a binary module and caches it. It blocks for as long as the compiler takes, which [`try_compile`] in a
+    /// process with limits has to bound first; calls of other modules are not delayed.
+    ///
+    /// # Errors
+    /// [`Broken`] if the module is not a valid action, or cannot be compiled.
+    ///
+    /// [`try_compile`]: crate::try_compile
+    pub fn compile(&self, digest: ModuleDigest, bytes: &[u8]) -> Result<Module, Broken> {
+        self.compilations_count.fetch_add(1, Ordering::Relaxed);
+        let compiled = Arc::new(self.compiler.compile(bytes)?);
+        self.cache.put(digest, Arc::clone(&compiled));
+        Ok(Module(compiled))
+    }
+
     /// Runs an action once, in a fresh instance.
     ///
-    /// It blocks until the action ends: at most for the timeout, plus the compilation of a module
-    /// that is not cached. Only a host that ignores the deadline it receives can block it for
-    /// longer. The calling thread needs 1 MiB of free stack.
+    /// It blocks until the action ends: at most for the timeout. Only a host that ignores the
+    /// deadline it receives can block it for longer. The calling thread needs 1 MiB of free stack.
     #[must_use]
     pub fn invoke(&self, invocation: Invocation<'_>) -> Report {
-        let compiled = self.cache.get_or_compile(invocation.digest, || {
-            let bytes = (invocation.module)().ok_or(Broken::Missing)?;
-            self.compiler.compile(&bytes)
-        });
-        match compiled.and_then(|compiled| run(&compiled, invocation)) {
+        match run(&invocation.module.0, invocation) {
             Ok(report) => report,
-            Err(broken) => Report {
-                result: Err(broken.into()),
-                requests: Requests::default(),
-                logs: Logs::default(),
-            },
+            Err(broken) => broken.into(),
         }
     }
 
-    /// How many modules were compiled since the start.
+    /// How often a module was compiled since the start.
     #[must_use]
     pub fn compilations_count(&self) -> u64 {
-        self.cache.compilations_count()
+        self.compilations_count.load(Ordering::Relaxed)
+    }
+
+    /// The code of all cached modules. In bytes.
+    #[must_use]
+    pub fn code_bytes(&self) -> usize {
+        self.cache.code_bytes()
+    }
+}
+
+/// The report on a call that could not be made.
+impl From<Broken> for Report {
+    fn from(broken: Broken) -> Self {
+        Self {
+            result: Err(broken.into()),
+            requests: Requests::default(),
+            logs: Logs::default(),
+        }
     }
 }
 

@@ -4,12 +4,14 @@ mod peer;
 
 pub use peer::Peer;
 
-use crate::limits::MEMORY_BYTES_MIN;
+use crate::limits::{MEMORY_BYTES_MIN, WASM_MEMORY_BYTES_MIN};
 use crate::tls::TlsFiles;
+use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_replica::{Tuning, host_of};
 use flotilla_trace::{Endpoint, SampleRatio};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -66,10 +68,30 @@ pub struct ServerConfig {
     pub max_memory_bytes: Option<u64>,
     /// A command that takes longer is logged. In milliseconds; 0 logs none.
     pub slow_command_ms: u64,
+    /// Calls of WASM actions that run at the same time; `None`: one for each processor that the node may use.
+    pub wasm_slots: Option<u32>,
+    /// The memory that calls of WASM actions may take together; others wait. In bytes; `None`: a quarter of the node's
+    /// memory.
+    pub max_wasm_memory_bytes: Option<u64>,
     /// The collector that receives spans, over OTLP with gRPC. Without it the node makes no spans.
     pub otlp_endpoint: Option<Endpoint>,
     /// The share of traces to keep among those that no caller began.
     pub otlp_sample_ratio: SampleRatio,
+    /// Compiles modules in a child process; set by the program that runs the node, not by its configuration. `None`:
+    /// the node compiles modules without this trial.
+    #[serde(skip)]
+    pub module_compiler: Option<ModuleCompiler>,
+}
+
+/// The program that tries to compile a module (A9). It reads the module from stdin, writes the bytes of the compiled code
+/// to stdout and exits with 0, or writes why the module cannot be compiled and exits with 1. It limits its own processor
+/// time and memory, and ends by a signal at the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModuleCompiler {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
 }
 
 /// Why a configuration is invalid.
@@ -123,6 +145,15 @@ pub enum ConfigInvalid {
     /// The data directory is empty text.
     #[error("expected `data_dir` to name a directory, but it is empty")]
     DataDirEmpty,
+    /// Not a number of slots that a worker can have.
+    #[error("expected `wasm_slots` from 1 to {SLOTS_MAX}, but it is {0}")]
+    WasmSlots(u32),
+    /// Not even an action with the default limits could be called.
+    #[error(
+        "expected `max_wasm_memory_bytes` to be at least {WASM_MEMORY_BYTES_MIN}, which a call \
+         with the default limits may take, but it is {0}"
+    )]
+    WasmMemory(u64),
     /// The log would be purged before a snapshot covers it.
     #[error(
         "expected `max_log_bytes` to be at least `snapshot_log_bytes`, and both to be above 0, \
@@ -162,8 +193,11 @@ impl Default for ServerConfig {
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
             max_memory_bytes: None,
             slow_command_ms: 1_000,
+            wasm_slots: None,
+            max_wasm_memory_bytes: None,
             otlp_endpoint: None,
             otlp_sample_ratio: SampleRatio::ALL,
+            module_compiler: None,
         }
     }
 }
@@ -171,7 +205,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 21] = [
+    pub const KEYS: [&str; 23] = [
         "node_id",
         "listen",
         "http_listen",
@@ -191,6 +225,8 @@ impl ServerConfig {
         "disk_reserve_bytes",
         "max_memory_bytes",
         "slow_command_ms",
+        "wasm_slots",
+        "max_wasm_memory_bytes",
         "otlp_endpoint",
         "otlp_sample_ratio",
     ];
@@ -208,6 +244,7 @@ impl ServerConfig {
         }
         self.check_log()?;
         self.check_memory()?;
+        self.check_wasm()?;
         self.check_peers()?;
         self.check_tls()?;
         self.check_addresses()
@@ -310,6 +347,18 @@ impl ServerConfig {
         }
     }
 
+    fn check_wasm(&self) -> Result<(), ConfigInvalid> {
+        if let Some(slots) = self.wasm_slots
+            && !(1..=SLOTS_MAX).contains(&slots)
+        {
+            return Err(ConfigInvalid::WasmSlots(slots));
+        }
+        match self.max_wasm_memory_bytes {
+            Some(bytes) if bytes < WASM_MEMORY_BYTES_MIN => Err(ConfigInvalid::WasmMemory(bytes)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn check_addresses(&self) -> Result<(), ConfigInvalid> {
         if let Some(join) = &self.join {
             check_address("join", join)?;
@@ -366,6 +415,8 @@ impl ConfigInvalid {
             | Self::Address { .. }
             | Self::AdvertiseMissing(_)
             | Self::DataDirEmpty
+            | Self::WasmSlots(_)
+            | Self::WasmMemory(_)
             | Self::LogBytes { .. } => None,
             Self::MemoryBytes(_) => {
                 Some("without it, the node takes the limit of its control group or machine")
@@ -439,6 +490,12 @@ mod tests {
             (
                 json!({"snapshot_log_bytes": 2, "max_log_bytes": 1}),
                 "at least `snapshot_log_bytes`",
+            ),
+            (json!({"wasm_slots": 0}), "`wasm_slots` from 1 to 10000"),
+            (json!({"wasm_slots": 10_001}), "but it is 10001"),
+            (
+                json!({"max_wasm_memory_bytes": 1 << 20}),
+                "which a call with the default limits may take",
             ),
             (
                 json!({"node_id": 3, "peers": "1=a:1,2=b:1"}),

@@ -9,6 +9,7 @@
 
 mod decided;
 mod embedded_workers;
+mod guest_log;
 mod job;
 mod lease;
 mod link;
@@ -54,20 +55,17 @@ struct Shared {
     slots: Arc<Slots>,
 }
 
-/// Starts the embedded workers. Ends with `context.shutdown`.
-pub(crate) fn start(context: Arc<Context>) -> JoinHandle<()> {
+/// Starts the embedded workers, which run up to `slots` calls at the same time. Ends with `context.shutdown`.
+pub(crate) fn start(context: Arc<Context>, slots: usize) -> JoinHandle<()> {
     tokio::spawn(async move {
-        match Runner::new(context.clone()) {
-            Ok(runner) => {
-                let (runner, slots) = (Arc::new(runner), Slots::of_machine());
-                supervise(Shared {
-                    context,
-                    runner,
-                    slots,
-                })
-                .await;
-            }
-            Err(error) => tracing::error!(%error, "WASM actions cannot run on this node"),
+        if let Some(runner) = Runner::new(context.clone()) {
+            let (runner, slots) = (Arc::new(runner), Slots::new(slots));
+            supervise(Shared {
+                context,
+                runner,
+                slots,
+            })
+            .await;
         }
     })
 }

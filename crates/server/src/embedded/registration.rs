@@ -164,7 +164,7 @@ mod tests {
             worker_id: worker_id(node.context.node),
             incarnation,
             context: node.context.clone(),
-            slots: Slots::of_machine(),
+            slots: Slots::new(2),
             namespace: Namespace::default_namespace(),
             known: None,
         }

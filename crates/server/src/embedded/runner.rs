@@ -1,17 +1,21 @@
 //! Runs one WASM task.
 
 use super::decided::decided;
-use super::program::{Call, Program};
+use super::guest_log::GuestLog;
+use super::program::Program;
 use super::slots::SlotTicket;
 use super::store::Store;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
+use crate::modules::Unavailable;
+use crate::request;
 use crate::workers::ActionKey;
 use flotilla_api::v1;
 use flotilla_engine::TaskToken;
 use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_wasm::{Host, Report, Sandbox, SandboxError};
+use flotilla_engine::store::Reader;
+use flotilla_wasm::{Broken, Invocation, Limits, Module, Report, Sandbox, Task};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -20,25 +24,42 @@ use tokio_util::sync::CancellationToken;
 /// How long reading an action's program may take.
 const READ_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The sandbox of this node.
+/// Runs the WASM tasks of this node.
 pub(super) struct Runner {
     context: Arc<Context>,
     sandbox: Arc<Sandbox>,
+    log: GuestLog,
 }
 
+/// A call that has everything it needs.
+struct Call {
+    context: Arc<Context>,
+    sandbox: Arc<Sandbox>,
+    store: Store,
+    module: Module,
+    limits: Limits,
+    task: v1::TaskAssignment,
+}
+
+/// A program with its compiled module.
+type Ready = (Program, Module);
+
 impl Runner {
-    pub(super) fn new(context: Arc<Context>) -> Result<Self, SandboxError> {
-        Ok(Self {
+    /// `None` if the engine does not work on this machine.
+    pub(super) fn new(context: Arc<Context>) -> Option<Self> {
+        let sandbox = context.modules.sandbox()?.clone();
+        Some(Self {
             context,
-            sandbox: Arc::new(Sandbox::new()?),
+            sandbox,
+            log: GuestLog::default(),
         })
     }
 
-    /// Runs a task to its end, once a slot is free. If it is dropped before, a running call
-    /// continues but can no longer reach anything.
+    /// Runs a task to its end, once its module is compiled and memory and a slot are free. If it is dropped before, a
+    /// running call continues but can no longer reach anything.
     ///
     /// # Errors
-    /// [`Refusal`] if the node could not read what to run.
+    /// [`Refusal`] if the node could not read or prepare what to run.
     pub(super) async fn run(
         &self,
         namespace: &Namespace,
@@ -46,34 +67,80 @@ impl Runner {
         task: v1::TaskAssignment,
         ticket: SlotTicket,
     ) -> Result<Report, Refusal> {
-        let action = crate::request::name(ActionName::new(task.action.clone()))?;
+        let action = request::name(ActionName::new(task.action.clone()))?;
         let key = (namespace.clone(), action);
-        let program = self.program(&key).await?;
+        let wasm = &self.context.metrics.wasm;
+        let prepared = self.prepare(&key, ticket).await;
+        let (ready, ticket) = prepared.inspect_err(|_| wasm.refuse())?;
+        let (program, module) = match ready {
+            Ok(ready) => ready,
+            Err(broken) => return Ok(wasm.measure(|| broken.into())),
+        };
+        // Memory first: a task that waits for it keeps no other from a slot.
+        let (pool, call_bytes) = (&self.context.memory.wasm, program.limits().call_bytes());
+        let Some(memory) = pool.reserve(call_bytes).await else {
+            let over_budget = Broken::OverBudget {
+                call_bytes,
+                budget_bytes: pool.bytes_max(),
+            };
+            return Ok(wasm.measure(|| over_budget.into()));
+        };
         let slot = ticket.slot().await;
-        let (context, sandbox) = (self.context.clone(), self.sandbox.clone());
         let given_up = CancellationToken::new();
         let _given_up_when_dropped = given_up.clone().drop_guard();
-        let call = move || {
-            // The call holds its slot while it runs, even if its caller is gone.
-            let _slot = slot;
-            let load = || {
-                let gateway = &context.gateway;
-                gateway.read_here(|reader| Program::load(reader, &key))
-            };
-            let host = || -> Box<dyn Host> {
-                let (context, namespace) = (context.clone(), key.0.clone());
-                Box::new(Store::new(context, namespace, token, given_up.clone()))
-            };
-            let call = Call {
-                sandbox: &sandbox,
-                task: &task,
-                host: &host,
-            };
-            context.metrics.wasm.measure(|| call.run(program, load))
+        let call = Call {
+            context: self.context.clone(),
+            sandbox: self.sandbox.clone(),
+            store: Store::new(self.context.clone(), namespace.clone(), token, given_up),
+            module,
+            limits: program.limits(),
+            task,
         };
-        tokio::task::spawn_blocking(call)
-            .await
-            .map_err(|error| Refusal::internal(format!("the sandbox failed: {error}")))?
+        let run = move || {
+            // The call holds its slot and its memory while it runs, even if its caller is gone.
+            let _held = (slot, memory);
+            call.run()
+        };
+        let report = self.context.modules.threads().run(run).await?;
+        let dropped_count = self.log.write(&key, &report.logs);
+        wasm.drop_log_lines(dropped_count);
+        Ok(report)
+    }
+
+    /// The action's program with its module. A task whose module has to be compiled first leaves the line for a slot
+    /// meanwhile: others may use the slot.
+    async fn prepare(
+        &self,
+        key: &ActionKey,
+        ticket: SlotTicket,
+    ) -> Result<(Result<Ready, Broken>, SlotTicket), Refusal> {
+        let Some(program) = self.program(key).await? else {
+            return Ok((Err(Broken::Missing), ticket));
+        };
+        if let Some(known) = self.context.modules.find(program.digest()) {
+            return Ok((known.map(|module| (program, module)), ticket));
+        }
+        let slots = ticket.leave();
+        let compiled = match self.compile(key).await {
+            Ok(ready) => Ok(ready),
+            Err(Unavailable::Broken(broken)) => Err(broken),
+            Err(Unavailable::Unknown(refusal)) => return Err(refusal),
+        };
+        Ok((compiled, slots.take()))
+    }
+
+    /// Compiles the action's module. If the action was registered again meanwhile, the newer program runs.
+    async fn compile(&self, key: &ActionKey) -> Result<Ready, Unavailable> {
+        let stored = decided(|| {
+            let (deadline, key) = (Instant::now() + READ_DEADLINE, key.clone());
+            let load = move |reader: &dyn Reader| Program::load(reader, &key);
+            let gateway = &self.context.gateway;
+            gateway.scan(Freshness::Linearizable, deadline, load)
+        });
+        let (program, module) = stored.await?.ok_or(Broken::Missing)?;
+        let modules = &self.context.modules;
+        let compiled = modules.compile(program.digest(), module).await?;
+        Ok((program, compiled))
     }
 
     /// The action's current program: this node may be behind the leader that assigned the task.
@@ -89,5 +156,24 @@ impl Runner {
                 })
         })
         .await
+    }
+}
+
+impl Call {
+    fn run(self) -> Report {
+        let task = &self.task;
+        let invocation = Invocation {
+            module: &self.module,
+            input: &task.input,
+            limits: self.limits,
+            task: Task {
+                run_id: task.run_id.as_ref().unwrap_or(&task.action_run_id),
+                action: &task.action,
+                attempt: task.attempt,
+            },
+            host: Box::new(self.store),
+        };
+        let wasm = &self.context.metrics.wasm;
+        wasm.measure(|| self.sandbox.invoke(invocation))
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// A node's slots, shared by its workers. WASM is CPU-bound, so there is one slot per hardware
-/// thread.
+/// A node's slots, shared by its workers. WASM is CPU-bound, so by default there is one slot per
+/// processor that the node may use.
 ///
 /// A worker offers slots only while some are free; with several workers, each offers its share of
 /// them, at least one. So a slot that one namespace does not use serves another immediately. The
@@ -44,12 +44,7 @@ pub(super) struct Slot {
 }
 
 impl Slots {
-    /// One slot per hardware thread.
-    pub(super) fn of_machine() -> Arc<Self> {
-        Self::new(std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get))
-    }
-
-    fn new(total: usize) -> Arc<Self> {
+    pub(super) fn new(total: usize) -> Arc<Self> {
         Arc::new(Self {
             total,
             running: Arc::new(Semaphore::new(total)),
@@ -60,6 +55,14 @@ impl Slots {
     /// The total number of slots.
     pub(super) fn total(&self) -> usize {
         self.total
+    }
+
+    /// Takes a place in the line for a slot.
+    pub(super) fn take(self: &Arc<Self>) -> SlotTicket {
+        self.usage.send_modify(|usage| usage.tasks += 1);
+        SlotTicket {
+            slots: self.clone(),
+        }
     }
 
     /// Adds a worker that shares the slots.
@@ -88,10 +91,7 @@ impl Share {
 
     /// Takes a place in the line for a task that has arrived.
     pub(super) fn take(&self) -> SlotTicket {
-        self.slots.usage.send_modify(|usage| usage.tasks += 1);
-        SlotTicket {
-            slots: self.slots.clone(),
-        }
+        self.slots.take()
     }
 }
 
@@ -102,6 +102,11 @@ impl Drop for Share {
 }
 
 impl SlotTicket {
+    /// Leaves the line; the slots have a new place at its end.
+    pub(super) fn leave(self) -> Arc<Slots> {
+        self.slots.clone()
+    }
+
     /// Waits for a slot.
     pub(super) async fn slot(self) -> Slot {
         let permit = self.slots.running.clone().acquire_owned().await;
@@ -161,6 +166,18 @@ mod tests {
         drop(ticket);
         one.changed().await;
         assert_eq!(one.offer(), 1);
+    }
+
+    #[test]
+    fn a_task_that_leaves_the_line_lets_another_be_offered_its_slot() {
+        let slots = Slots::new(1);
+        let mut share = slots.share();
+        let ticket = share.take();
+        assert_eq!(share.offer(), 0);
+        let line = ticket.leave();
+        assert_eq!(share.offer(), 1);
+        let _ticket = line.take();
+        assert_eq!(share.offer(), 0);
     }
 
     #[tokio::test]

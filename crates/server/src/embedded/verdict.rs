@@ -58,9 +58,6 @@ pub(super) fn of_cancel(token: TaskToken) -> Body {
 }
 
 fn of_report(token: TaskToken, report: Report) -> Body {
-    for line in report.logs.lines() {
-        tracing::info!(task = token.task_id(), level = ?line.level, "{}", line.text);
-    }
     let requests = Requests::read(report.requests);
     let answer = match report.result {
         Ok(answer) => answer,

@@ -7,6 +7,7 @@ use super::slots::Share;
 use super::task_pool::{Ended, TaskPool};
 use super::{Actionset, Shared};
 use crate::errors::Refusal;
+use crate::limits::TASKS_PREPARING_MAX;
 use flotilla_api::v1;
 use flotilla_engine::TaskToken;
 use flotilla_engine::ids::Namespace;
@@ -148,13 +149,13 @@ impl Worker {
         actions.is_empty() && self.task_pool.len() == 0
     }
 
-    /// The number of tasks that the worker would take now. Reports without a response take no slot,
-    /// but must not pile up either.
+    /// The number of tasks that the worker would take now. Reports without a response take no slot, nor
+    /// do tasks whose module is compiled, but they must not pile up either.
     fn offer(&self, share: &mut Share) -> usize {
         if self.is_draining {
             return 0;
         }
-        let in_hand_max = 2 * self.shared.slots.total();
+        let in_hand_max = 2 * self.shared.slots.total() + TASKS_PREPARING_MAX;
         share
             .offer()
             .min(in_hand_max.saturating_sub(self.task_pool.len()))

@@ -8,9 +8,10 @@ mod pool;
 
 pub(crate) use pool::{MemoryPool, Reservation};
 
+use crate::config::ServerConfig;
 use crate::limits::{
     ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX,
-    REQUESTS_BYTES_MIN,
+    REQUESTS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -22,12 +23,17 @@ pub(crate) struct Memory {
     pub(crate) requests: MemoryPool,
     /// Requests at the port of operators.
     pub(crate) admin: MemoryPool,
+    /// Calls of WASM actions, each with what it may take.
+    pub(crate) wasm: MemoryPool,
 }
 
 impl Memory {
-    /// The memory of a node whose limit is `configured`; without it, that of its control group or machine. In bytes.
-    pub(crate) fn of_node(configured: Option<u64>) -> Self {
-        let bytes_max = configured.unwrap_or_else(limit::of_process);
+    /// The memory of a node, as configured; without a limit, that of its control group or machine.
+    pub(crate) fn of_node(config: &ServerConfig) -> Self {
+        let bytes_max = config.max_memory_bytes;
+        let bytes_max = bytes_max.unwrap_or_else(limit::of_process);
+        let wasm = config.max_wasm_memory_bytes;
+        let wasm = wasm.unwrap_or((bytes_max / 4).max(WASM_MEMORY_BYTES_MIN));
         if bytes_max < MEMORY_BYTES_MIN {
             tracing::warn!(
                 bytes_max,
@@ -35,11 +41,12 @@ impl Memory {
                 "the node has less memory than it needs under load"
             );
         }
-        tracing::info!(bytes_max, "the node divides its memory");
+        tracing::info!(bytes_max, wasm, "the node divides its memory");
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
             admin: MemoryPool::new(ADMIN_BYTES_MAX),
+            wasm: MemoryPool::new(usize::try_from(wasm).unwrap_or(usize::MAX)),
         }
     }
 
@@ -49,8 +56,12 @@ impl Memory {
     }
 
     /// The pools, each with the name of its owner.
-    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 2] {
-        [("requests", &self.requests), ("admin", &self.admin)]
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 3] {
+        [
+            ("requests", &self.requests),
+            ("admin", &self.admin),
+            ("wasm", &self.wasm),
+        ]
     }
 }
 
@@ -64,21 +75,47 @@ fn part(total: u64, parts: u64, min: usize, max: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_wasm::Limits;
+
+    fn memory(bytes: u64) -> Memory {
+        Memory::of_node(&ServerConfig {
+            max_memory_bytes: Some(bytes),
+            ..ServerConfig::default()
+        })
+    }
 
     #[test]
     fn the_parts_of_a_node_fit_into_its_memory() {
         for mib in [256, 512, 1_024, 2_048, 65_536] {
-            let memory = Memory::of_node(Some(mib << 20));
+            let memory = memory(mib << 20);
             let pools = memory.pools().map(|(_, pool)| pool.bytes_max());
             let parts: usize = pools.into_iter().sum::<usize>() + memory.queue_bytes_max();
-            assert!(parts as u64 <= memory.bytes_max / 2, "{mib} MiB: {parts}");
+            assert!(
+                parts as u64 <= memory.bytes_max / 4 * 3,
+                "{mib} MiB: {parts}"
+            );
         }
     }
 
     #[test]
     fn a_large_machine_does_not_make_the_bounds_meaningless() {
-        let memory = Memory::of_node(Some(1 << 40));
+        let memory = memory(1 << 40);
         assert_eq!(memory.requests.bytes_max(), REQUESTS_BYTES_MAX);
         assert_eq!(memory.queue_bytes_max(), QUEUE_BYTES_MAX);
+    }
+
+    #[test]
+    fn wasm_has_a_quarter_of_the_memory_or_what_is_configured() {
+        let wasm = memory(1 << 30).wasm.bytes_max();
+        assert_eq!(wasm, 256 << 20);
+        assert!(
+            Limits::default().call_bytes() <= wasm,
+            "a call with the default limits fits"
+        );
+        let configured = Memory::of_node(&ServerConfig {
+            max_wasm_memory_bytes: Some(WASM_MEMORY_BYTES_MIN),
+            ..ServerConfig::default()
+        });
+        assert_eq!(configured.wasm.bytes_max() as u64, WASM_MEMORY_BYTES_MIN);
     }
 }

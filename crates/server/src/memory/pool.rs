@@ -23,7 +23,7 @@ impl MemoryPool {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
-            free: Arc::new(Semaphore::new(bytes_max)),
+            free: Arc::new(Semaphore::new(bytes_max.min(Semaphore::MAX_PERMITS))),
         }
     }
 
@@ -77,6 +77,7 @@ impl Reservation {
 mod tests {
     use super::*;
     use futures::FutureExt;
+    use tokio::task::{JoinSet, yield_now};
 
     #[test]
     fn a_pool_never_reserves_more_than_it_has() {
@@ -103,5 +104,27 @@ mod tests {
         assert_eq!(pool.bytes_reserved(), 90);
         drop((large, small));
         assert!(pool.reserve(101).await.is_none(), "it never fits");
+    }
+
+    #[tokio::test]
+    async fn callers_that_want_more_than_there_is_wait_and_never_hold_more() {
+        let pool = MemoryPool::new(100);
+        let mut callers = JoinSet::new();
+        for number in 0..200 {
+            let pool = pool.clone();
+            callers.spawn(async move {
+                let reserved = pool.reserve(1 + number % 40).await;
+                let held = pool.bytes_reserved();
+                yield_now().await;
+                reserved.map(|_| held)
+            });
+        }
+        let held: Option<Vec<usize>> = callers.join_all().await.into_iter().collect();
+        let peak = held.expect("each fits").into_iter().max();
+        assert!(
+            peak.is_some_and(|peak| (80..=100).contains(&peak)),
+            "{peak:?}"
+        );
+        assert_eq!(pool.bytes_reserved(), 0);
     }
 }

@@ -169,11 +169,14 @@ metrics! {
     WASM_CALLS Counter "flotilla_wasm_calls_total" ["result"] "calls"
         "Calls of WebAssembly actions on this node: `completed` with an outcome, `failed`, \
          `timed_out`, `broken` if the module could not run, `refused` if the node could not load \
-         it.";
+         or compile it.";
     WASM_CALL Histogram "flotilla_wasm_call_duration_seconds" [] "seconds"
-        "Duration of a WebAssembly call, loading included.";
+        "Duration of a WebAssembly call, without the compilation of its module.";
     WASM_RUNNING Gauge "flotilla_wasm_calls_running" [] "calls"
         "WebAssembly calls in progress.";
+    WASM_LOG_DROPPED Counter "flotilla_wasm_log_lines_dropped_total" [] "lines"
+        "Log lines of WebAssembly actions that were not written, because the action had logged too \
+         much.";
 
     ROCKSDB_FILES Gauge "flotilla_rocksdb_sst_files_bytes" ["database"] "bytes"
         "Size of the files of a RocksDB instance, `log` or `state`.";
@@ -205,8 +208,8 @@ metrics! {
         "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
          system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
-        "Memory that is reserved: for `requests` in progress, and for those at the port of operators \
-         (`admin`).";
+        "Memory that is reserved: for `requests` in progress, for those at the port of operators \
+         (`admin`), and for calls of `wasm` actions.";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
         "Memory that can be reserved for each owner; beyond it, requests are shed.";
 

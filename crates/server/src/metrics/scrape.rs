@@ -215,6 +215,7 @@ fn wasm(page: &mut Page, metrics: &Metrics) {
     );
     page.histograms(&WASM_CALL, [([], calls.time.read())]);
     page.one(&WASM_RUNNING, calls.running());
+    page.one(&WASM_LOG_DROPPED, calls.log_lines_dropped());
 }
 
 fn stores(page: &mut Page, gauges: &Gauges) {

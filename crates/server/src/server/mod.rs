@@ -11,9 +11,10 @@ use crate::config::ServerConfig;
 use crate::connections::{Admission, Bounds, NodeSockets};
 use crate::context::Context;
 use crate::gateway::Gateway;
-use crate::limits::STOP_GRACE;
+use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::modules::{GuestThreads, Modules, Trial};
 use crate::schemas::Schemas;
 use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls};
@@ -28,7 +29,9 @@ use flotilla_replica::{
 use futures::future::join_all;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -80,7 +83,7 @@ impl Server {
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
         let slow_threshold = Duration::from_millis(config.slow_command_ms);
-        let memory = Memory::of_node(config.max_memory_bytes);
+        let memory = Memory::of_node(&config);
         let faulty_environment = faults::faulty_environment();
         let environment = Environment {
             transport: Arc::new(GrpcTransport::over(sockets(tls.as_ref(), Port::Peers))),
@@ -103,11 +106,19 @@ impl Server {
             never = serve_admin_start(admin_listener.as_ref(), tls.clone()) => match never {},
         };
         let tracer = Tracer::start(&config, &replica)?;
+        let slots = wasm_slots(&config);
+        let modules = Modules::new(
+            // The permits of compilations are the others.
+            GuestThreads::new(slots + TRIALS_MAX),
+            config.module_compiler.clone().map(Trial::new),
+            shutdown.clone(),
+        );
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {
             gateway: Gateway::new(replica, SlowCommands::new(slow_threshold)),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
+            modules: Arc::new(modules),
             metrics,
             memory,
             node: NodeId(config.node_id),
@@ -125,7 +136,7 @@ impl Server {
             watch::start(context.clone(), subscription),
             health::start(context.clone(), reporter),
             drivers::start(context.clone(), hub),
-            embedded::start(context.clone()),
+            embedded::start(context.clone(), slots),
         ];
         tasks.extend(renewing);
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
@@ -278,6 +289,15 @@ fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
         admission: Admission::new(Bounds::of(port)),
         handshakes: Handle::current(),
     })
+}
+
+/// How many calls of WASM actions run at the same time: by default one for each processor, and no more than the quota of
+/// the control group allows.
+fn wasm_slots(config: &ServerConfig) -> usize {
+    match config.wasm_slots {
+        Some(slots) => slots as usize,
+        None => available_parallelism().map_or(2, NonZeroUsize::get),
+    }
 }
 
 fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) -> Config {

@@ -347,3 +347,63 @@ async fn close(node: &Node, namespace: &str) {
     };
     node.keys().delete_key(request).await.unwrap();
 }
+
+/// The namespace of the two whose module [`GATED`] is running.
+async fn writing(node: &Node) -> usize {
+    until("a module to write", async || {
+        for (position, namespace) in ["one", "two"].into_iter().enumerate() {
+            if get(node, namespace, "written").await.is_some() {
+                return Some(position);
+            }
+        }
+        None
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_waits_until_there_is_memory_for_it_and_no_slot_is_held_meanwhile() {
+    // Two slots, and memory for one call with the default limits.
+    let node = Node::start_with(|config| {
+        config.wasm_slots = Some(2);
+        config.max_wasm_memory_bytes = Some(30 << 20);
+    })
+    .await;
+    let namespaces = ["one", "two"];
+    let mut runs = Vec::new();
+    for namespace in namespaces {
+        register(&node, namespace, GATED, 60_000).await;
+        runs.extend(invoke_all(&node, namespace, 1).await);
+        await_running(&node, namespace, &runs[runs.len() - 1..]).await;
+    }
+    let first = writing(&node).await;
+    let second = 1 - first;
+    assert_eq!(get(&node, namespaces[second], "written").await, None);
+    for position in [first, second] {
+        let namespace = namespaces[position];
+        set(&node, namespace, "gate", "open").await;
+        let run = end_of(&node, namespace, &runs[position]).await;
+        assert_eq!((run.outcome.as_deref(), run.attempts), (Some("success"), 1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_that_may_take_more_memory_than_all_calls_fails_for_good() {
+    let node = Node::start_with(|config| config.max_wasm_memory_bytes = Some(30 << 20)).await;
+    let request = v1::RegisterActionRequest {
+        name: "a".to_owned(),
+        r#type: v1::ActionType::Wasm.into(),
+        wasm_module: QUICK.into(),
+        max_memory_bytes: Some(64 << 20),
+        ..Default::default()
+    };
+    node.actions().register_action(request).await.unwrap();
+    let run = invoke(&node, "", true).await.run.unwrap();
+    assert_eq!(run.outcome.as_deref(), Some("execution_failure"));
+    assert_eq!(run.attempts, 1);
+    let error = run.error_message.unwrap();
+    assert!(
+        error.contains("31457280 bytes, the node's memory"),
+        "{error}"
+    );
+}

@@ -50,15 +50,12 @@ impl Node {
         Self::serve(ready(config(data.path())).await, data)
     }
 
-    /// Starts a node that is alone in its cluster, with a port for operators, and returns its address.
-    pub(crate) async fn start_with_admin_port() -> (Self, SocketAddr) {
+    /// Starts a node that is alone in its cluster, with another configuration.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let address = free_address();
-        let config = ServerConfig {
-            admin_listen: Some(address),
-            ..config(data.path())
-        };
-        (Self::serve(ready(config).await, data), address)
+        let mut config = config(data.path());
+        change(&mut config);
+        Self::serve(ready(config).await, data)
     }
 
     /// Starts the three nodes of a cluster, and waits until all of them know the leader.
@@ -301,7 +298,7 @@ fn peers() -> Vec<Peer> {
 
 /// Members name each other's ports before any of them listens. So the ports are drawn from below
 /// the range from which the system assigns ports in between.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);

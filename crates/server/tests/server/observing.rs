@@ -1,6 +1,6 @@
 //! What a node exposes to operators: metrics and probes.
 
-use crate::node::{Node, refused, start_of};
+use crate::node::{Node, free_address, refused, start_of};
 use crate::wait::until;
 use crate::web::get;
 use flotilla_api::v1;
@@ -77,7 +77,8 @@ fn label_names(sample: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn the_port_of_operators_serves_probes_metrics_and_calls_about_the_cluster_only() {
-    let (_node, address) = Node::start_with_admin_port().await;
+    let address = free_address();
+    let _node = Node::start_with(|config| config.admin_listen = Some(address)).await;
     let address = address.to_string();
     for (path, expected) in [
         ("/livez", 200),

@@ -1,10 +1,10 @@
 //! How calls end (A7).
 
 use crate::guests::{
-    BASE, ECHO, IMPORTS, answer, failure, handling, invoke, invoke_in, invoke_within, module,
-    number,
+    BASE, ECHO, IMPORTS, answer, digest, failure, handling, invoke, invoke_in, invoke_within,
+    module, number,
 };
-use flotilla_wasm::{Broken, Failure, InvocationError, Limits, Sandbox};
+use flotilla_wasm::{Broken, Failure, InvocationError, Limits, Report, Sandbox};
 
 #[test]
 fn an_answer_is_a_success_with_the_output() {
@@ -32,10 +32,11 @@ fn every_call_begins_with_a_fresh_instance() {
             (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
             (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (global.get $calls)))
             (i64.const 4))"#;
-    let module = module(&[BASE, counter]);
     let sandbox = Sandbox::new().unwrap();
+    let module = sandbox.compile(digest(0), &module(&[BASE, counter]));
+    let module = module.unwrap();
     for _ in 0..2 {
-        let report = invoke_in(&sandbox, 0, &|| Some(module.clone()));
+        let report = invoke_in(&sandbox, &module);
         assert_eq!(number(report), 1);
     }
 }
@@ -166,15 +167,13 @@ fn dealloc_is_given_the_output_once_it_was_read() {
 
 #[test]
 fn a_module_that_is_missing_or_no_action_is_an_execution_failure() {
-    let sandbox = Sandbox::new().unwrap();
     let without_handle = module(&[BASE]);
-    let cases: [(Option<Vec<u8>>, &str); 3] = [
-        (None, "module_missing"),
-        (Some(b"no module".to_vec()), "module_rejected"),
-        (Some(without_handle), "module_rejected"),
+    let cases = [
+        (Report::from(Broken::Missing), "module_missing"),
+        (invoke(b"no module", b"{}"), "module_rejected"),
+        (invoke(&without_handle, b"{}"), "module_rejected"),
     ];
-    for (bytes, code) in cases {
-        let report = invoke_in(&sandbox, 1, &|| bytes.clone());
+    for (report, code) in cases {
         let error = report.result.unwrap_err();
         assert!(matches!(error, InvocationError::Broken(_)), "{error:?}");
         assert_eq!((error.outcome(), error.code()), ("execution_failure", code));

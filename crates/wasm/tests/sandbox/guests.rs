@@ -1,8 +1,8 @@
 //! Guests as WebAssembly text, and calls of them.
 
 use flotilla_wasm::{
-    Failure, Host, Invocation, InvocationError, Limits, ModuleDigest, NoStore, Report, Sandbox,
-    Task, to_binary,
+    Failure, Host, Invocation, InvocationError, Limits, Module, ModuleDigest, NoStore, Report,
+    Sandbox, Task, to_binary,
 };
 
 /// The task of every call.
@@ -78,26 +78,26 @@ pub(crate) fn invoke_with(
     limits: Limits,
     host: Box<dyn Host>,
 ) -> Report {
-    let module = || Some(module.to_vec());
-    let digest = ModuleDigest([0; 32]);
-    Sandbox::new().unwrap().invoke(Invocation {
-        digest,
-        module: &module,
-        input,
-        limits,
-        task: TASK,
-        host,
-    })
+    let sandbox = Sandbox::new().unwrap();
+    match sandbox.compile(digest(0), module) {
+        Ok(module) => sandbox.invoke(Invocation {
+            module: &module,
+            input,
+            limits,
+            task: TASK,
+            host,
+        }),
+        Err(broken) => broken.into(),
+    }
+}
+
+pub(crate) fn digest(number: u8) -> ModuleDigest {
+    ModuleDigest([number; 32])
 }
 
 /// One call with default limits and no store, in a sandbox that is kept.
-pub(crate) fn invoke_in(
-    sandbox: &Sandbox,
-    digest: u8,
-    module: &dyn Fn() -> Option<Vec<u8>>,
-) -> Report {
+pub(crate) fn invoke_in(sandbox: &Sandbox, module: &Module) -> Report {
     sandbox.invoke(Invocation {
-        digest: ModuleDigest([digest; 32]),
         module,
         input: b"{}",
         limits: Limits::default(),

@@ -7,6 +7,7 @@
 
 mod caching;
 mod commands;
+mod compiling;
 mod ending;
 mod example;
 mod guests;

@@ -1,7 +1,7 @@
 //! WASI commands: how they end, and their limits (A8, A9).
 
 use crate::commands::{command, echo, failing, telling};
-use crate::guests::{answer, failure, invoke, invoke_in, invoke_within};
+use crate::guests::{answer, digest, failure, invoke, invoke_in, invoke_within};
 use flotilla_wasm::{Failure, InvocationError, Limits, LogLevel, Report, Sandbox};
 
 const PAGE: usize = 65_536;
@@ -34,8 +34,9 @@ fn a_command_is_compiled_once_and_every_call_begins_afresh() {
          (call $tell (i32.load (i32.const 32)))",
     );
     let sandbox = Sandbox::new().unwrap();
+    let module = sandbox.compile(digest(0), &counter).unwrap();
     for _ in 0..2 {
-        let report = invoke_in(&sandbox, 0, &|| Some(counter.clone()));
+        let report = invoke_in(&sandbox, &module);
         assert_eq!(answer(report).1, 1_i32.to_le_bytes());
     }
     assert_eq!(sandbox.compilations_count(), 1);

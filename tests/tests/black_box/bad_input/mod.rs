@@ -2,6 +2,7 @@
 
 mod data_directory;
 mod definitions;
+mod lost_node;
 mod modules;
 mod no_quorum;
 mod overload;

@@ -122,6 +122,52 @@ fn a_module_that_opens_files_fails_with_the_reason() {
     expect_sandbox_unharmed(parked);
 }
 
+/// A module whose one function is within the limits of a function, and costs the compiler far more than its size: each of
+/// many nested loops has all local variables as parameters.
+fn poisonous() -> String {
+    const LOOPS: usize = 20_000;
+    const LOCALS: usize = 9_000;
+    let uses: String = (0..LOCALS)
+        .map(|local| format!("local.get {local} local.set {} ", (local + 1) % LOCALS))
+        .collect();
+    format!(
+        r#"(module (memory (export "memory") 1) (func (export "_start") (local {}) {} {uses} {}))"#,
+        "i32 ".repeat(LOCALS),
+        "loop ".repeat(LOOPS),
+        "local.get 0 br_if 0 end ".repeat(LOOPS)
+    )
+}
+
+#[test]
+fn a_module_that_is_too_much_for_the_compiler_is_refused_and_delays_no_other() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let module = example("actions/ship-order.wat");
+    let _ = flo.text(&["action", "register", "ship", "--wasm", &module]);
+    let poison = parked.scratch().write("poison.wat", poisonous().as_bytes());
+    let register = ["action", "register", "poison", "--wasm", &poison];
+    std::thread::scope(|scope| {
+        let refused = scope.spawn(|| {
+            let patient = [&register[..], &["--timeout", "120s"]].concat();
+            flo.refused(&patient)
+        });
+        for id in 0..3 {
+            let output = flo.json(&["action", "invoke", "ship", &id.to_string()]);
+            assert_eq!(output["order"], id, "{output}");
+        }
+        assert!(!refused.is_finished(), "the compiler is still busy");
+        let refusal = refused.join().expect("it is refused");
+        refusal
+            .expect(2, "module_invalid")
+            .says("expected the module to compile within")
+            .hints("optimization for size");
+    });
+    // The verdict is known, so that no time passes.
+    flo.refused(&[&register[..], &["--timeout", "5s"]].concat())
+        .expect(2, "module_invalid");
+    expect_sandbox_unharmed(parked);
+}
+
 #[test]
 fn memory_and_output_are_limited_by_what_was_registered() {
     let parked = Parked::start();

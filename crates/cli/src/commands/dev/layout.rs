@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::module_compiler;
 use flotilla_server::{Peer, ServerConfig};
 use flotilla_trace::Endpoint;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -40,6 +41,7 @@ impl Layout {
                 peer_listen,
                 data_dir: self.data_dir.join(format!("node-{node_id}")),
                 otlp_endpoint: self.otlp_endpoint.clone(),
+                module_compiler: Some(module_compiler::of_this_program()),
                 ..ServerConfig::default()
             });
         }

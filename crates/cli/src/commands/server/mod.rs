@@ -6,6 +6,7 @@ mod waiting;
 use self::settings::Settings;
 use self::waiting::Waiting;
 use crate::failure::Failure;
+use crate::module_compiler;
 use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -55,7 +56,9 @@ impl Server {
     /// # Errors
     /// `config_invalid` if the file cannot be read, a key is unknown or a value is malformed.
     pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
-        self.settings.over_file(self.config.as_deref())
+        let mut config = self.settings.over_file(self.config.as_deref())?;
+        config.module_compiler = Some(module_compiler::of_this_program());
+        Ok(config)
     }
 }
 

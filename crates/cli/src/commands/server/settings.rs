@@ -185,6 +185,22 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_memory_bytes: Option<u64>,
 
+    /// Memory for all WASM calls in bytes; calls wait until there is room for them [default: a
+    /// quarter of the node's memory]
+    #[arg(
+        long,
+        env = "FLO_MAX_WASM_MEMORY_BYTES",
+        hide_env_values = true,
+        value_name = "BYTES"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_wasm_memory_bytes: Option<u64>,
+
+    /// WASM calls that run concurrently [default: one per processor that the node may use]
+    #[arg(long, env = "FLO_WASM_SLOTS", hide_env_values = true, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wasm_slots: Option<u32>,
+
     /// Log commands that take longer than this many milliseconds; 0 logs none [default: 1000]
     #[arg(
         long,
@@ -316,6 +332,8 @@ mod tests {
             disk_reserve_bytes: Some(3),
             max_memory_bytes: Some(1 << 30),
             slow_command_ms: Some(500),
+            wasm_slots: Some(4),
+            max_wasm_memory_bytes: Some(5),
             otlp_endpoint: Some("http://127.0.0.1:4317".to_owned()),
             otlp_sample_ratio: Some(0.5),
         };

@@ -3,6 +3,7 @@
 use super::registry;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
+use crate::modules::Unavailable;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::ActionName;
@@ -11,9 +12,9 @@ use flotilla_engine::limits::{
 };
 use flotilla_engine::{ActionType, WasmLimits};
 use flotilla_engine::{Command, RegisterAction, reply};
-use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
+use flotilla_wasm::{Limits, ModuleDigest, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// An action's timeout if its registration gives none (A1).
 const TIMEOUT_MS_DEFAULT: u64 = Limits::TIMEOUT_MS_DEFAULT;
@@ -34,6 +35,7 @@ pub(super) async fn register(
     let registration = tokio::task::spawn_blocking(move || registration(request))
         .await
         .map_err(|error| Refusal::internal(format!("the module's check failed: {error}")))??;
+    try_module(context, &registration, deadline).await?;
     let name = registration.name.clone();
     let body = Box::new(registration);
     let command = Command {
@@ -49,6 +51,38 @@ pub(super) async fn register(
         action: Some(action),
         changed,
     })
+}
+
+/// Finds out whether the module of a WASM action can be compiled within the limits (A9).
+async fn try_module(
+    context: &Context,
+    registration: &RegisterAction,
+    deadline: Instant,
+) -> Result<(), Refusal> {
+    let (ActionType::Wasm { digest, .. }, Some(module)) =
+        (&registration.kind, &registration.module)
+    else {
+        return Ok(());
+    };
+    let trial = context.modules.admit(ModuleDigest(*digest), module.clone());
+    match timeout_at(deadline, trial).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(Unavailable::Unknown(refusal))) => Err(refusal),
+        Ok(Err(Unavailable::Broken(broken))) => {
+            let refusal = Refusal::new(ServerCode::ModuleInvalid, broken.to_string());
+            let refusal = match broken.hint() {
+                Some(hint) => refusal.with_hint(hint),
+                None => refusal,
+            };
+            Err(refusal.at("wasm_module"))
+        }
+        Err(_) => {
+            let message =
+                "expected to compile the module before the request's deadline, but it is not done";
+            Err(Refusal::unavailable(message)
+                .with_hint("retry with a longer timeout: the compilation continues meanwhile"))
+        }
+    }
 }
 
 fn registration(request: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
