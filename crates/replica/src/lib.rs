@@ -11,6 +11,7 @@ mod backup;
 mod batch;
 mod clock;
 mod cluster;
+mod completeness;
 mod core;
 mod direct_io;
 mod environment;

@@ -181,17 +181,8 @@ impl StartError {
             Self::InUse(_) => {
                 "stop the other process, or give this one its own --data-dir".to_owned()
             }
-            Self::Storage {
-                error: StorageError::InUse,
-                ..
-            } => "stop the other process, or give this one its own --data-dir".to_owned(),
-            Self::Storage {
-                error: StorageError::HalfRestored,
-                ..
-            } => "delete the directory, and restore the backup again".to_owned(),
-            Self::Log { .. } | Self::State { .. } | Self::Storage { .. } | Self::Mixed(_) => {
-                format!("if other members are healthy, {REJOIN}; otherwise restore a backup")
-            }
+            Self::Storage { error, .. } => storage_hint(error),
+            Self::Log { .. } | Self::State { .. } | Self::Mixed(_) => rejoin_or_restore(),
             Self::NotRebuilt(_) => {
                 "check the disk's free space and permissions, and that the binary is as new as \
                  the other members'; then restart the process"
@@ -244,4 +235,25 @@ impl StartError {
             }
         }
     }
+}
+
+/// What to do about a log or a state that cannot be opened.
+fn storage_hint(error: &StorageError) -> String {
+    match error {
+        StorageError::InUse => {
+            "stop the other process, or give this one its own --data-dir".to_owned()
+        }
+        StorageError::HalfRestored => {
+            "delete the directory, and restore the backup again".to_owned()
+        }
+        StorageError::Incomplete(_) => format!(
+            "nothing was deleted: put back what is missing; if that is impossible and other members are healthy, \
+             {REJOIN}; otherwise restore a backup"
+        ),
+        StorageError::Corrupt(_) | StorageError::Failed(_) => rejoin_or_restore(),
+    }
+}
+
+fn rejoin_or_restore() -> String {
+    format!("if other members are healthy, {REJOIN}; otherwise restore a backup")
 }

@@ -1,10 +1,14 @@
 //! The storage of log and state, and the lock of the data directory.
 
+use crate::completeness::{IncompleteError, check_database};
 use crate::framing;
 use crate::log::device::LogDevice;
 use crate::log::rocks::RocksLog;
+use crate::state::fsync::create_directory;
+use crate::state::generation::Generation;
 use crate::state::rocks::RocksState;
 use crate::state::store::StateStore;
+use flotilla_engine::store::StoreError;
 use nix::sys::statvfs::statvfs;
 use rocksdb::properties;
 use std::fs::{File, TryLockError};
@@ -14,6 +18,8 @@ use std::sync::Arc;
 
 /// The process that has locked this file of a data directory owns the directory.
 pub(crate) const LOCK: &str = "LOCK";
+/// The folder of the log below a data directory.
+pub(crate) const LOG: &str = "log";
 /// Marks a data directory into which a backup is being restored.
 pub(crate) const RESTORING: &str = "RESTORING";
 
@@ -26,6 +32,9 @@ pub enum StorageError {
     /// Durable bytes were changed after they were written.
     #[error("it is corrupt: {0}")]
     Corrupt(String),
+    /// A file is missing, without which its data might be taken for leftovers. Nothing was changed.
+    #[error("it is incomplete: {0}")]
+    Incomplete(String),
     /// A restore of a backup into it was interrupted.
     #[error("the restore of a backup into it was interrupted")]
     HalfRestored,
@@ -130,21 +139,18 @@ impl Storage for RocksStorage {
     }
 
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
-        if data_directory
-            .join(RESTORING)
-            .try_exists()
-            .map_err(failed)?
-        {
-            return Err(StorageError::HalfRestored);
-        }
-        let directory = data_directory.join("log");
-        std::fs::create_dir_all(&directory).map_err(failed)?;
+        check_restored(data_directory)?;
+        let directory = data_directory.join(LOG);
+        create_directory(&directory).map_err(failed)?;
         check_framing(&directory)?;
+        check_database(&directory).map_err(incomplete)?;
         Ok(Arc::new(RocksLog::open(&directory).map_err(rocks_error)?))
     }
 
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
-        Ok(Arc::new(self.open_rocks(data_directory)?))
+        check_state(data_directory)?;
+        let state = RocksState::open(data_directory).map_err(store_error)?;
+        Ok(Arc::new(state))
     }
 
     fn space(&self, data_directory: &Path) -> io::Result<Option<DiskSpace>> {
@@ -152,19 +158,62 @@ impl Storage for RocksStorage {
     }
 }
 
+/// A data directory that is only read.
+pub(crate) struct FrozenDirectory {
+    pub(crate) log: RocksLog,
+    /// The state in use; unset if there is none yet.
+    pub(crate) state: Option<Generation>,
+    /// Keeps nodes from using the directory; unset if none ever did.
+    pub(crate) lock: Option<DirectoryLock>,
+}
+
 impl RocksStorage {
-    /// Opens or creates the state of a data directory.
-    pub(crate) fn open_rocks(self, data_directory: &Path) -> Result<RocksState, StorageError> {
-        for part in RocksState::PARTS {
-            check_framing(&data_directory.join(part))?;
-        }
-        RocksState::open(data_directory).map_err(|error| {
-            match error.0.downcast::<rocksdb::Error>() {
-                Ok(error) => rocks_error(*error),
-                Err(error) => StorageError::Failed(error),
-            }
+    /// Opens a data directory without changing anything in it.
+    ///
+    /// # Errors
+    /// [`StorageError`] if it cannot be used.
+    pub(crate) fn open_frozen(
+        self,
+        data_directory: &Path,
+    ) -> Result<FrozenDirectory, StorageError> {
+        let lock = lock_existing(data_directory)?;
+        check_restored(data_directory)?;
+        let directory = data_directory.join(LOG);
+        check_framing(&directory)?;
+        let log = RocksLog::open_frozen(&directory).map_err(rocks_error)?;
+        check_state(data_directory)?;
+        Ok(FrozenDirectory {
+            log,
+            state: RocksState::open_frozen(data_directory).map_err(store_error)?,
+            lock,
         })
     }
+}
+
+/// Locks a data directory in which the file for that exists.
+fn lock_existing(data_directory: &Path) -> Result<Option<DirectoryLock>, StorageError> {
+    let file = match File::options().write(true).open(data_directory.join(LOCK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Box::new(file))),
+        Err(TryLockError::WouldBlock) => Err(StorageError::InUse),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn check_restored(data_directory: &Path) -> Result<(), StorageError> {
+    match data_directory.join(RESTORING).try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(StorageError::HalfRestored),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn check_state(data_directory: &Path) -> Result<(), StorageError> {
+    let mut parts = RocksState::PARTS.into_iter();
+    parts.try_for_each(|part| check_framing(&data_directory.join(part)))
 }
 
 /// The file system of a directory.
@@ -192,6 +241,26 @@ fn rocks_error(error: rocksdb::Error) -> StorageError {
         // RocksDB has no separate error kind for a held lock.
         rocksdb::ErrorKind::IOError if text.contains("lock") => StorageError::InUse,
         _ => StorageError::Failed(Box::new(error)),
+    }
+}
+
+fn store_error(error: StoreError) -> StorageError {
+    let error = match error.0.downcast::<rocksdb::Error>() {
+        Ok(error) => return rocks_error(*error),
+        Err(error) => error,
+    };
+    match error.downcast::<IncompleteError>() {
+        Ok(error) => incomplete(*error),
+        Err(error) => StorageError::Failed(error),
+    }
+}
+
+fn incomplete(error: IncompleteError) -> StorageError {
+    match error {
+        IncompleteError::Missing(_) | IncompleteError::NotAName { .. } => {
+            StorageError::Incomplete(error.to_string())
+        }
+        IncompleteError::Io(error) => failed(error),
     }
 }
 

@@ -1,9 +1,9 @@
 //! An offline backup, from the data directory of a stopped node: the last resort when most of the
 //! voters are permanently lost.
 //!
-//! The backup includes the node's whole log, as if all of it had been committed. The log is applied
-//! to a copy of the state: the data directory stays unchanged, and the node can still return to its
-//! cluster.
+//! The backup includes the node's whole log, as if all of it had been committed. Log and state are only read, and the
+//! log is applied to a copy of the state, which is deleted at the end: the data directory stays byte for byte as it was,
+//! and the node can still return to its cluster.
 
 use super::header::{BackupHeader, BackupOrigin, Source};
 use super::writer::Writer;
@@ -12,12 +12,14 @@ use crate::environment::NoObserver;
 use crate::identity;
 use crate::log::device::{Fact, LogDevice};
 use crate::log::record;
+use crate::log::rocks::RocksLog;
 use crate::log::vote;
 use crate::state::applier::{AppliedState, Applier};
+use crate::state::generation::Generation;
 use crate::state::rocks::RocksState;
 use crate::state::rows;
 use crate::state::store::StateStore;
-use crate::storage::{RocksStorage, Storage};
+use crate::storage::{DirectoryLock, FrozenDirectory, RocksStorage, StorageError};
 use bytes::Bytes;
 use flotilla_engine::ENGINE_VERSION;
 use std::fs;
@@ -85,14 +87,6 @@ pub fn backup_directory(
     write: &mut dyn FnMut(Bytes) -> io::Result<()>,
 ) -> Result<BackupHeader, OfflineError> {
     check_is_data(directory)?;
-    let lock = RocksStorage.lock(directory);
-    let _lock = lock.map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OfflineError::InUse(directory.to_owned()),
-        _ => OfflineError::Unreadable {
-            directory: directory.to_owned(),
-            error: error.into(),
-        },
-    })?;
     let failed = |cause: Cause| OfflineError::Unreadable {
         directory: directory.to_owned(),
         error: cause,
@@ -137,11 +131,12 @@ fn is_absence(error: &io::Error) -> bool {
     )
 }
 
-/// An opened data directory.
+/// The opened data directory of a member.
 struct OpenDirectory {
     node_id: u64,
-    log: Arc<dyn LogDevice>,
-    state: RocksState,
+    log: RocksLog,
+    state: Generation,
+    _lock: Option<DirectoryLock>,
 }
 
 fn open(directory: &Path) -> Result<OpenDirectory, OfflineError> {
@@ -149,34 +144,37 @@ fn open(directory: &Path) -> Result<OpenDirectory, OfflineError> {
         directory: directory.to_owned(),
         error: cause,
     };
-    let log = RocksStorage.open_log(directory);
-    let log = log.map_err(|error| failed(error.into()))?;
-    let state = RocksStorage.open_rocks(directory);
-    let state = state.map_err(|error| failed(error.into()))?;
-    let reader = state.reader();
-    let divergence = rows::divergence(reader.as_ref());
+    let no_cluster = || OfflineError::NoCluster(directory.to_owned());
+    let opened = RocksStorage.open_frozen(directory);
+    let opened = opened.map_err(|error| match error {
+        StorageError::InUse => OfflineError::InUse(directory.to_owned()),
+        error => failed(error.into()),
+    })?;
+    let FrozenDirectory { log, state, lock } = opened;
+    let state = state.ok_or_else(no_cluster)?;
+    let divergence = rows::divergence(&state);
     if divergence.map_err(|error| failed(error.into()))?.is_some() {
         return Err(OfflineError::Diverged(directory.to_owned()));
     }
-    let identity = identity::read(log.as_ref(), reader.as_ref());
-    let identity = identity.map_err(|error| failed(error.into()))?;
-    let identity = identity.ok_or_else(|| OfflineError::NoCluster(directory.to_owned()))?;
+    let identity = identity::read(&log, &state).map_err(|error| failed(error.into()))?;
+    let identity = identity.ok_or_else(no_cluster)?;
     let facts = log.facts().map_err(|error| failed(error.into()))?;
     let purged = facts.get(&Fact::Purged);
     let purged = purged.map(|bytes| vote::decode_log_id(bytes)).transpose();
     let purged = purged.map_err(|error| failed(error.into()))?;
-    identity::check_together(purged, reader.as_ref()).map_err(|error| failed(error.into()))?;
+    identity::check_together(purged, &state).map_err(|error| failed(error.into()))?;
     Ok(OpenDirectory {
         node_id: identity.node_id,
         log,
         state,
+        _lock: lock,
     })
 }
 
 /// A copy of the state with the rest of the log applied to it; `None` if one of those entries
 /// proves that the state has diverged.
 fn apply_rest(opened: &OpenDirectory, place: &Path) -> Result<Option<RocksState>, Cause> {
-    let state = opened.state.copy_to(place)?;
+    let state = RocksState::copy_of(&opened.state, place)?;
     let applied_state = AppliedState::new();
     let clock = StampClock::new(Arc::new(SystemClock::default()), opened.node_id);
     let applier = Applier {

@@ -31,23 +31,38 @@ impl RocksLog {
     /// # Errors
     /// [`rocksdb::Error`]; of kind `Corruption` when synced bytes were altered.
     pub(crate) fn open(directory: &Path) -> Result<Self, rocksdb::Error> {
-        let mut options = Options::default();
+        let mut options = options();
         options.create_if_missing(true);
-        // A power cut leaves a torn tail; any other damage concerns entries that this node
-        // acknowledged, and RocksDB's default would silently drop them and everything after them.
-        options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
-        options.set_paranoid_checks(true);
-        // Callers may compress payloads themselves; the log lives for minutes.
-        options.set_compression_type(DBCompressionType::None);
-        options.set_write_buffer_size(WRITE_BUFFER_BYTES);
-        options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);
-        options.set_max_background_jobs(1);
-        options.set_keep_log_file_num(2);
         options.set_use_direct_io_for_flush_and_compaction(direct_io::is_supported(directory));
         Ok(Self {
             database: DB::open(&options, directory)?,
         })
     }
+
+    /// Opens an existing directory without changing it. Writes fail.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_frozen(directory: &Path) -> Result<Self, rocksdb::Error> {
+        Ok(Self {
+            database: DB::open_for_read_only(&options(), directory, false)?,
+        })
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    // A power cut leaves a torn tail; any other damage concerns entries that this node
+    // acknowledged, and RocksDB's default would silently drop them and everything after them.
+    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
+    options.set_paranoid_checks(true);
+    // Callers may compress payloads themselves; the log lives for minutes.
+    options.set_compression_type(DBCompressionType::None);
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES);
+    options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);
+    options.set_max_background_jobs(1);
+    options.set_keep_log_file_num(2);
+    options
 }
 
 impl LogDevice for RocksLog {

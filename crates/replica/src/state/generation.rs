@@ -1,5 +1,6 @@
 //! A generation: one RocksDB directory of rows, and reads from it.
 
+use crate::completeness::check_database;
 use crate::direct_io;
 use crate::state::store::SharedReader;
 use crate::storage::StoreFigures;
@@ -8,6 +9,8 @@ use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
     Snapshot, WriteBatch, WriteOptions,
 };
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,18 +50,25 @@ pub(crate) struct Generation {
 
 impl Generation {
     /// Opens or creates a directory for writing.
-    pub(crate) fn open(directory: &Path) -> Result<Self, rocksdb::Error> {
-        let mut options = options()?;
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be used, or has data and lacks the file that describes it.
+    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
+        check_database(directory).map_err(failed)?;
+        let mut options = options().map_err(failed)?;
         options.set_use_direct_io_for_flush_and_compaction(direct_io::is_supported(directory));
-        let database = DB::open(&options, directory)?;
+        let database = DB::open(&options, directory).map_err(failed)?;
         Ok(Self::over(database, directory))
     }
 
-    /// Opens an existing directory that nothing changes.
-    pub(crate) fn open_frozen(directory: &Path) -> Result<Self, rocksdb::Error> {
-        let mut options = options()?;
+    /// Opens an existing directory that nothing changes, without changing it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be read.
+    pub(crate) fn open_frozen(directory: &Path) -> Result<Self, StoreError> {
+        let mut options = options().map_err(failed)?;
         options.create_if_missing(false);
-        let database = DB::open_for_read_only(&options, directory, false)?;
+        let database = DB::open_for_read_only(&options, directory, false).map_err(failed)?;
         Ok(Self::over(database, directory))
     }
 
@@ -129,6 +139,24 @@ impl Generation {
             .map_err(failed)
     }
 
+    /// Links the files of rows into a new directory, and copies the others. Nothing may change this one meanwhile.
+    pub(crate) fn link_to(&self, directory: &Path) -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        for entry in fs::read_dir(&self.directory)? {
+            let file = entry?.path();
+            let Some(name) = file.file_name() else {
+                continue;
+            };
+            let copy = directory.join(name);
+            // RocksDB never writes to a file of rows again. Some file systems have no links.
+            let is_of_rows = file.extension().is_some_and(|ending| ending == "sst");
+            if !is_of_rows || fs::hard_link(&file, &copy).is_err() {
+                fs::copy(&file, &copy)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `read` with the current rows, which do not change while it runs.
     pub(crate) fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
         let snapshot = self.database().snapshot();
@@ -157,7 +185,7 @@ impl Drop for Generation {
         // Closed first: RocksDB writes to its directory when it closes.
         drop(self.database.take());
         if self.is_doomed.load(Ordering::Relaxed)
-            && let Err(error) = std::fs::remove_dir_all(&self.directory)
+            && let Err(error) = fs::remove_dir_all(&self.directory)
         {
             tracing::warn!(directory = %self.directory.display(), %error, "an old generation of \
                                                                            the state could not be \

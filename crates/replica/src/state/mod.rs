@@ -11,6 +11,7 @@ pub(crate) mod digest;
 pub(crate) mod feed;
 pub(crate) mod fsync;
 pub(crate) mod generation;
+pub(crate) mod generations;
 pub(crate) mod machine;
 pub(crate) mod rocks;
 pub(crate) mod rows;

@@ -6,8 +6,9 @@
 //! snapshots/NAME/     the last capture: a RocksDB checkpoint, hard links mostly
 //! ```
 
-use crate::state::fsync::{replace_file, sync_directory, sync_tree};
+use crate::state::fsync::{create_directory, sync_directory, sync_tree};
 use crate::state::generation::{Generation, failed};
+use crate::state::generations::{self, number_last};
 use crate::state::rows;
 use crate::state::store::{Incoming, SharedReader, StateStore};
 use crate::storage::StoreFigures;
@@ -16,8 +17,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-
-const CURRENT: &str = "CURRENT";
 
 /// The state in directories below a node's data directory; clones share it.
 #[derive(Clone)]
@@ -43,25 +42,18 @@ impl RocksState {
     /// Opens or creates the state below `data_directory` and removes what a crash left unfinished.
     ///
     /// # Errors
-    /// [`StoreError`] if a directory cannot be read or written.
+    /// [`StoreError`] if a directory cannot be read or written, or if it is unknown which generation is in use.
     pub(crate) fn open(data_directory: &Path) -> Result<Self, StoreError> {
         let [generations, snapshots] = Self::PARTS.map(|part| data_directory.join(part));
-        fs::create_dir_all(&generations).map_err(failed)?;
-        fs::create_dir_all(&snapshots).map_err(failed)?;
-        let name = current_name(&generations)?;
-        remove_others(&generations, &[CURRENT, &name])?;
-        let current = Generation::open(&generations.join(&name)).map_err(failed)?;
-        let captured = newest_capture(&snapshots)?;
-        let numbers = [
-            Some(current.directory()),
-            captured.as_ref().map(|c| c.directory()),
-        ];
-        let number_last = numbers
-            .into_iter()
-            .flatten()
-            .filter_map(number_of)
-            .max()
-            .unwrap_or(0);
+        create_directory(&generations).map_err(failed)?;
+        create_directory(&snapshots).map_err(failed)?;
+        let in_use = generations::establish_current(&generations)?;
+        let current = Generation::open(&in_use)?;
+        sync_directory(&generations).map_err(failed)?;
+        generations::remove_others(&generations, &current)?;
+        let captured = generations::newest_capture(&snapshots)?;
+        // Also beyond a capture that cannot be opened now.
+        let number_last = number_last(&generations)?.max(number_last(&snapshots)?);
         Ok(Self {
             inner: Arc::new(Inner {
                 generations,
@@ -73,16 +65,30 @@ impl RocksState {
             }),
         })
     }
-}
 
-impl RocksState {
-    /// A copy of the current rows below another data directory; mostly hard links. Writes to one of
-    /// the two do not affect the other.
-    pub(crate) fn copy_to(&self, data_directory: &Path) -> Result<Self, StoreError> {
+    /// The generation in use, opened without changing anything below the data directory; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it is unknown or cannot be read.
+    pub(crate) fn open_frozen(data_directory: &Path) -> Result<Option<Generation>, StoreError> {
+        let in_use = generations::current(&data_directory.join(Self::PARTS[0]))?;
+        let open = |in_use: PathBuf| Generation::open_frozen(&in_use);
+        in_use.map(open).transpose()
+    }
+
+    /// A copy of a generation that nothing changes, below another data directory; mostly hard links. Writes to the copy do
+    /// not affect the generation.
+    ///
+    /// # Errors
+    /// [`StoreError`] if a file cannot be copied.
+    pub(crate) fn copy_of(
+        generation: &Generation,
+        data_directory: &Path,
+    ) -> Result<Self, StoreError> {
         let generations = data_directory.join(Self::PARTS[0]);
         fs::create_dir_all(&generations).map_err(failed)?;
-        let directory = generations.join(directory_name(1));
-        self.inner.current().checkpoint(&directory)?;
+        let directory = generations::establish_current(&generations)?;
+        generation.link_to(&directory).map_err(failed)?;
         Self::open(data_directory)
     }
 }
@@ -102,7 +108,7 @@ impl Inner {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *next += 1;
-        directory_name(*next - 1)
+        generations::name_of(*next - 1)
     }
 
     fn capture(&self) -> Result<Arc<Generation>, StoreError> {
@@ -111,7 +117,7 @@ impl Inner {
         sync_tree(&directory)
             .and_then(|()| sync_directory(&self.snapshots))
             .map_err(failed)?;
-        let capture = Arc::new(Generation::open_frozen(&directory).map_err(failed)?);
+        let capture = Arc::new(Generation::open_frozen(&directory)?);
         self.keep_newer(capture)
     }
 
@@ -181,7 +187,7 @@ impl StateStore for RocksState {
 
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError> {
         let directory = self.inner.generations.join(self.inner.next_name());
-        let generation = Generation::open(&directory).map_err(failed)?;
+        let generation = Generation::open(&directory)?;
         generation.limit_buffers(self.inner.buffers_percent.load(Ordering::Relaxed))?;
         generation.doom();
         Ok(Box::new(ReceivedGeneration {
@@ -220,7 +226,8 @@ impl Incoming for ReceivedGeneration {
             .file_name()
             .and_then(|name| name.to_str());
         let name = name.expect("the directory has a name that was made of digits");
-        replace_file(&inner.generations, CURRENT, name.as_bytes()).map_err(failed)?;
+        sync_directory(&inner.generations).map_err(failed)?;
+        generations::set_current(&inner.generations, name)?;
         generation.spare();
         let mut current = inner
             .current
@@ -229,63 +236,4 @@ impl Incoming for ReceivedGeneration {
         std::mem::replace(&mut *current, Arc::new(generation)).doom();
         Ok(())
     }
-}
-
-/// The name of the generation in use; for a new directory, the first one's.
-fn current_name(generations: &Path) -> Result<String, StoreError> {
-    let file = generations.join(CURRENT);
-    if !file.try_exists().map_err(failed)? {
-        replace_file(generations, CURRENT, directory_name(1).as_bytes()).map_err(failed)?;
-    }
-    Ok(fs::read_to_string(file).map_err(failed)?.trim().to_owned())
-}
-
-/// The capture with the greatest index; removes others and those that cannot be opened.
-fn newest_capture(snapshots: &Path) -> Result<Option<Generation>, StoreError> {
-    let mut newest: Option<(Option<u64>, Generation)> = None;
-    for entry in fs::read_dir(snapshots).map_err(failed)? {
-        let directory = entry.map_err(failed)?.path();
-        let opened = Generation::open_frozen(&directory)
-            .ok()
-            .and_then(|capture| Some((rows::applied_position(&capture).ok()?.index(), capture)));
-        match opened {
-            Some(found) if newest.as_ref().is_none_or(|(index, _)| found.0 >= *index) => {
-                if let Some((_, older)) = newest.replace(found) {
-                    older.doom();
-                }
-            }
-            Some((_, older)) => older.doom(),
-            None => fs::remove_dir_all(&directory).map_err(failed)?,
-        }
-    }
-    Ok(newest.map(|(_, capture)| capture))
-}
-
-fn remove_others(directory: &Path, kept: &[&str]) -> Result<(), StoreError> {
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let is_kept = entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| kept.contains(&name));
-        if is_kept {
-            continue;
-        }
-        let path = entry.path();
-        let removed = if path.is_dir() {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        removed.map_err(failed)?;
-    }
-    Ok(())
-}
-
-fn directory_name(number: u64) -> String {
-    format!("{number:010}")
-}
-
-fn number_of(directory: &Path) -> Option<u64> {
-    directory.file_name()?.to_str()?.parse().ok()
 }

@@ -1,13 +1,16 @@
 //! What the state store must still hold after a crash, an install or a capture.
 
 use crate::raft::type_config::LogId;
+use crate::state::fsync::tests::is_durable;
 use crate::state::rocks::RocksState;
 use crate::state::rows::{self, AppliedPosition};
 use crate::state::store::StateStore;
 use flotilla_engine::store::{KeyRange, Order, Reader, Writes};
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -55,6 +58,30 @@ fn copy_as_killed(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// All files below a directory.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+    found
+}
+
+/// The files below a folder whose paths contain this.
+fn files(folder: &Path, part: &str) -> Vec<PathBuf> {
+    let found = contents(folder).into_keys();
+    let found: Vec<_> = found
+        .filter(|file| file.to_string_lossy().contains(part))
+        .collect();
+    assert!(!found.is_empty(), "{part}");
+    found
 }
 
 #[test]
@@ -214,4 +241,135 @@ fn a_capture_beside_writes_has_whole_ones_and_all_that_went_before_it() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn a_new_state_is_durable_with_all_its_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(RocksState::open(directory.path()).unwrap());
+    for name in ["state", "snapshots", "state/CURRENT", "state/0000000001"] {
+        assert!(is_durable(&directory.path().join(name)), "{name}");
+    }
+}
+
+#[test]
+fn a_state_whose_generation_in_use_is_unknown_is_refused_and_stays_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksState::open(directory.path()).unwrap();
+    store.write(&rows(1, "kept")).unwrap();
+    store.flush().unwrap();
+    drop(store);
+    let current = directory.path().join("state/CURRENT");
+    let refuse = || {
+        let before = contents(directory.path());
+        let refused = RocksState::open(directory.path()).err();
+        assert_eq!(contents(directory.path()), before);
+        refused.expect("a refusal").to_string()
+    };
+    fs::remove_file(&current).unwrap();
+    let says = refuse();
+    assert!(says.contains("state/CURRENT, but it is missing"), "{says}");
+    fs::write(&current, "0000000002").unwrap();
+    let says = refuse();
+    assert!(says.contains("0000000002, but it is missing"), "{says}");
+    fs::write(&current, "..").unwrap();
+    assert!(refuse().contains("the name of a generation"));
+    fs::write(&current, "0000000001").unwrap();
+    let database = directory.path().join("state/0000000001/CURRENT");
+    let bytes = fs::read(&database).unwrap();
+    fs::remove_file(&database).unwrap();
+    let says = refuse();
+    assert!(says.contains("0000000001/CURRENT, but"), "{says}");
+    fs::write(&database, bytes).unwrap();
+    let store = RocksState::open(directory.path()).unwrap();
+    assert_eq!(value(store.reader().as_ref()).unwrap(), "kept");
+}
+
+#[test]
+fn a_first_start_that_was_cut_short_is_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("state")).unwrap();
+    fs::write(directory.path().join("state/CURRENT"), "0000000001").unwrap();
+    let store = RocksState::open(directory.path()).unwrap();
+    assert_eq!(index(store.reader().as_ref()), None);
+}
+
+#[test]
+fn leftovers_are_deleted_only_once_the_generation_in_use_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(RocksState::open(directory.path()).unwrap());
+    let state = directory.path().join("state");
+    for name in ["0000000007", "lost+found"] {
+        fs::create_dir(state.join(name)).unwrap();
+    }
+    let manifest = files(&state, "MANIFEST-");
+    let bytes = fs::read(&manifest[0]).unwrap();
+    fs::write(&manifest[0], "").unwrap();
+    assert!(RocksState::open(directory.path()).is_err());
+    assert!(state.join("0000000007").exists());
+    fs::write(&manifest[0], bytes).unwrap();
+    drop(RocksState::open(directory.path()).unwrap());
+    assert!(!state.join("0000000007").exists());
+    assert!(
+        state.join("lost+found").exists(),
+        "the node did not create it"
+    );
+}
+
+/// A loop of links stands for errors such as too many open files: it can be undone, and root gets it too.
+#[test]
+fn a_snapshot_that_cannot_be_opened_for_now_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshots = directory.path().join("snapshots");
+    let store = RocksState::open(directory.path()).unwrap();
+    store.write(&rows(7, "kept")).unwrap();
+    drop(store.capture().unwrap());
+    drop(store);
+    for ending in ["CURRENT", ".sst"] {
+        let file = &files(&snapshots, ending)[0];
+        let aside = directory.path().join("aside");
+        fs::rename(file, &aside).unwrap();
+        symlink(file, file).unwrap();
+        let store = RocksState::open(directory.path()).unwrap();
+        assert!(store.captured().is_none());
+        // The next one takes another name.
+        let capture = store.capture().unwrap();
+        assert_eq!(index(capture.as_ref()), Some(7));
+        drop((capture, store));
+        assert_eq!(directories(&snapshots), 2);
+        fs::remove_file(file).unwrap();
+        fs::rename(&aside, file).unwrap();
+        let store = RocksState::open(directory.path()).unwrap();
+        let captured = store.captured().expect("a capture");
+        assert_eq!(value(captured.as_ref()).unwrap(), "kept");
+        drop((captured, store));
+        assert_eq!(directories(&snapshots), 1);
+    }
+}
+
+#[test]
+fn a_damaged_or_unfinished_snapshot_is_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let snapshots = directory.path().join("snapshots");
+    let damages: [fn(&Path); 3] = [
+        |folder| fs::remove_file(&files(folder, "CURRENT")[0]).unwrap(),
+        |folder| fs::remove_file(&files(folder, ".sst")[0]).unwrap(),
+        |folder| {
+            // Its bytes are those of the state, too.
+            let file = &files(folder, ".sst")[0];
+            fs::remove_file(file).unwrap();
+            fs::write(file, "short").unwrap();
+        },
+    ];
+    for damage in damages {
+        let store = RocksState::open(directory.path()).unwrap();
+        store.write(&rows(7, "kept")).unwrap();
+        drop(store.capture().unwrap());
+        drop(store);
+        damage(&snapshots);
+        fs::create_dir(snapshots.join("0000000099.tmp")).unwrap();
+        let store = RocksState::open(directory.path()).unwrap();
+        assert!(store.captured().is_none());
+        assert_eq!(directories(&snapshots), 0);
+    }
 }

@@ -1,6 +1,6 @@
 //! Backups: their content, restoring them, and what verification finds wrong.
 
-use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit};
+use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, copy_as_killed, register, submit};
 use crate::records::{Payload, last_of, record};
 use flotilla_engine::{Body, NodeId};
 use flotilla_replica::{
@@ -9,8 +9,10 @@ use flotilla_replica::{
     Storage, StorageError, Tuning, backup_directory, restore, verify,
 };
 use futures::future::join_all;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use tokio::time::Instant;
 
 async fn write(replica: &Replica, numbers: std::ops::Range<u32>) {
@@ -258,6 +260,75 @@ async fn the_directory_of_a_node_that_is_left_over_becomes_a_cluster_with_all_of
         submit(new.node(1), register("action-29")).await.unwrap(),
         Ok(UNCHANGED)
     );
+}
+
+/// Everything below a directory, with the times of its files.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<(Vec<u8>, SystemTime)>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+            found.insert(path, None);
+        } else {
+            let changed_at = fs::metadata(&path).unwrap().modified().unwrap();
+            found.insert(path.clone(), Some((fs::read(path).unwrap(), changed_at)));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_backup_of_a_directory_leaves_it_byte_for_byte_as_it_was() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    write(cluster.node(1), 0..30).await;
+    drop(taken(cluster.node(1)).await);
+    write(cluster.node(1), 30..40).await;
+    let folder = tempfile::tempdir().unwrap();
+    let killed = folder.path().join("killed");
+    copy_as_killed(&cluster.data_directory(1), &killed);
+    // A snapshot that the node would delete when it starts, and a generation that it would not keep.
+    fs::remove_dir_all(killed.join("snapshots")).unwrap();
+    fs::create_dir_all(killed.join("snapshots/0000000009")).unwrap();
+    fs::create_dir_all(killed.join("state/0000000009")).unwrap();
+    let before = contents(&killed);
+    let bytes = rescued(&killed).unwrap();
+    assert_eq!(rows(&checked(&bytes).unwrap(), "Actions"), 40);
+    let after = contents(&killed);
+    assert!(before == after, "{:?}", after.keys());
+
+    fs::remove_file(killed.join("state/CURRENT")).unwrap();
+    let before = contents(&killed);
+    let refused = rescued(&killed);
+    assert!(
+        matches!(refused, Err(OfflineError::Unreadable { .. })),
+        "{refused:?}"
+    );
+    assert!(before == contents(&killed));
+}
+
+#[tokio::test]
+async fn a_directory_whose_state_is_incomplete_is_refused_with_what_to_do_and_kept() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    write(cluster.node(1), 0..3).await;
+    cluster.stop(1).await;
+    let current = cluster.data_directory(1).join("state/CURRENT");
+    let bytes = fs::read(&current).unwrap();
+    fs::remove_file(&current).unwrap();
+    let Err(refused) = Replica::start(cluster.config(1), Environment::default()).await else {
+        panic!("it is not known which generation is in use")
+    };
+    let error = match &refused {
+        StartError::Storage { error, .. } => error,
+        other => panic!("{other}"),
+    };
+    assert!(matches!(error, StorageError::Incomplete(_)), "{error}");
+    assert!(refused.hint().starts_with("nothing was deleted"));
+    fs::write(&current, bytes).unwrap();
+    cluster.start(1).await;
+    cluster.leader().await;
+    let again = submit(cluster.node(1), register("action-2")).await;
+    assert_eq!(again.unwrap(), Ok(UNCHANGED));
 }
 
 #[tokio::test]

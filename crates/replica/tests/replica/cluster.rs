@@ -9,8 +9,9 @@ use flotilla_replica::{
     ChangeError, ClusterChange, Config, Environment, Formation, Replica, SubmitError, Tuning,
 };
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -303,3 +304,17 @@ pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered(reply::ActionRegiste
     version: 1,
     is_changed: false,
 });
+
+/// Copies a data directory as a killed process leaves it.
+pub(crate) fn copy_as_killed(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_as_killed(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! Writes and reads from any node, across changes of leaders.
 
-use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, submit_surely};
+use crate::cluster::{
+    Cluster, LONG, REGISTERED, UNCHANGED, copy_as_killed, register, submit, submit_surely,
+};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::store::{KeyRange, Order, Reader};
@@ -350,20 +352,6 @@ async fn a_subscriber_receives_in_order_what_was_applied() {
         assert!(batch.index > last && !batch.effects.is_empty(), "{batch:?}");
         assert_eq!(batch.node.0, 1);
         last = batch.index;
-    }
-}
-
-/// Copies a data directory as a killed process leaves it.
-fn copy_as_killed(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_as_killed(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("a file");
-        }
     }
 }
 
