@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 /// How long a fault lasts, in milliseconds: from the scale of a heartbeat to well beyond an election.
 const DURATION_MS: std::ops::Range<u64> = 30..4_000;
+/// How long a write to the log hangs, in milliseconds: a leader hands over after 5 s.
+const HANG_MS: std::ops::Range<u64> = 1_000..9_000;
 /// The maximum pause between two faults, in milliseconds: some seeds are calm, others are not.
 const QUIET_MS_MAX: [u64; 4] = [1_500, 3_000, 5_000, 10_000];
 /// A voter that does not lead by then will not.
@@ -92,6 +94,7 @@ impl Faults {
             machine.disk.repair();
             machine.resume();
             machine.pace.slow_down(0);
+            machine.pace.hang_once(0);
             machine.clock.jump(0);
             machine.start();
         }
@@ -148,6 +151,7 @@ impl Faults {
                 machine.clock.jump(jump_ms);
             }
             Fault::SlowMachine => self.change_speed(machine),
+            Fault::HangingDisk => machine.pace.hang_once(self.random.within(HANG_MS)),
             Fault::Transfer => transfer(machines, self.random.pick(&others)),
             Fault::Shutdown => {
                 if let Some(replica) = machine.replica().cloned() {

@@ -42,6 +42,8 @@ pub(crate) enum Fault {
     ClockJump,
     /// A machine's disk and processor are slow.
     SlowMachine,
+    /// A write to the log does not return for a while.
+    HangingDisk,
     /// The leader transfers leadership.
     Transfer,
     /// A process is asked to stop.
@@ -122,6 +124,7 @@ impl Scenario {
                 (Fault::Stop, 4),
                 (Fault::ClockJump, 2),
                 (Fault::SlowMachine, 2),
+                (Fault::HangingDisk, 1),
                 (Fault::Transfer, 2),
                 (Fault::Shutdown, 1),
             ],

@@ -94,6 +94,12 @@ impl Core {
         });
     }
 
+    /// Whether this replica ends because its disk hangs.
+    pub(crate) fn is_hung(&self) -> bool {
+        let fatal = self.fatal.borrow();
+        matches!(fatal.as_deref(), Some(FatalError::LogHangs(_)))
+    }
+
     /// Whether this replica has diverged.
     pub(crate) fn is_diverged(&self) -> bool {
         self.applied_state.divergence.borrow().is_some()

@@ -7,9 +7,10 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Where a replica runs.
@@ -109,10 +110,10 @@ impl BlockingPool {
         }
     }
 
-    /// Waits until all threads have ended. Blocks.
-    pub(crate) fn join(&self) {
+    /// Waits until all threads have ended, but no longer than `timeout`. Blocks.
+    pub(crate) fn join(&self, timeout: Duration) {
         match self {
-            Self::Threads(threads) => threads.join(),
+            Self::Threads(threads) => threads.join(timeout),
             Self::Tasks(_) => {}
         }
     }
@@ -149,24 +150,45 @@ async fn pass(duration: Duration) {
 /// of returning its exit status.
 #[derive(Clone, Default)]
 pub(crate) struct Threads {
-    handles: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    threads: Arc<Mutex<Vec<Thread>>>,
+}
+
+struct Thread {
+    handle: JoinHandle<()>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
 }
 
 impl Threads {
     fn spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let handle = std::thread::Builder::new().name(name).spawn(work)?;
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        handles.push(handle);
+        let (end, ended) = sync_channel(0);
+        let run = move || {
+            let _end = end;
+            work();
+        };
+        let handle = std::thread::Builder::new().name(name).spawn(run)?;
+        self.threads().push(Thread { handle, ended });
         Ok(())
     }
 
-    fn join(&self) {
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        for handle in handles.drain(..) {
-            if handle.join().is_err() {
+    fn join(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        for Thread { handle, ended } in self.threads().drain(..) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if ended.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+                let thread = handle.thread().name().unwrap_or_default();
+                tracing::error!(
+                    thread,
+                    "a thread of the replica does not end: it is left behind"
+                );
+            } else if handle.join().is_err() {
                 tracing::error!("a thread of the replica had panicked");
             }
         }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<Thread>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,8 +232,20 @@ mod tests {
             assert_eq!(blocking_pool.run(JobKind::Capture, || 7).await.unwrap(), 7);
             drop(sender);
             assert_eq!(done.recv().await, None);
-            blocking_pool.join();
+            blocking_pool.join(Duration::from_secs(30));
         }
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_ever_for_a_thread_that_hangs() {
+        let threads = Threads::default();
+        let (hang, hung) = sync_channel::<()>(0);
+        let wait = move || assert!(hung.recv().is_err());
+        threads.spawn("hangs".to_owned(), wait).unwrap();
+        threads.spawn("ends".to_owned(), || {}).unwrap();
+        threads.join(Duration::from_millis(10));
+        assert!(threads.threads().is_empty());
+        drop(hang);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::start_error::StartError;
 use crate::state::rows::Divergence;
+use std::time::Duration;
 
 /// Why a replica cannot continue: its process must end, with a non-zero status.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum FatalError {
         .0.index, .0.ours, .0.majority
     )]
     Diverged(Divergence),
+    /// A write to the log does not return.
+    #[error("a write to the log has not returned for {} s: the disk hangs", .0.as_secs())]
+    LogHangs(Duration),
     /// Found only after the start: this node may not be part of its cluster.
     #[error(transparent)]
     Refused(StartError),
@@ -29,6 +33,10 @@ impl FatalError {
             Self::Diverged(_) => {
                 "restart the process: it receives its state from another member; check the \
                  machine's disk and memory, and keep the logs of all members for a report"
+                    .to_owned()
+            }
+            Self::LogHangs(_) => {
+                "check the disk and the machine's kernel log; restart the process once the disk responds"
                     .to_owned()
             }
             Self::Refused(error) => error.hint(),

@@ -6,6 +6,7 @@ use crate::membership::voters;
 use crate::storage::{DiskSpace, StoreFigures};
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
+use std::time::Duration;
 
 /// A replica's current values, as far as it knows them; log indexes are 0 before the first entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Gauges {
     pub waiting_bytes: usize,
     /// The size of the log, in bytes.
     pub log_bytes: u64,
+    /// The age of the oldest unfinished write to the log; zero if there is none.
+    pub log_sync_age: Duration,
     /// The engine version on which the cluster has agreed, as far as it has applied.
     pub engine_version: u32,
     /// The space on its disk, if that is limited.
@@ -85,6 +88,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
         progress_waiting: waiting.progress,
         waiting_bytes: waiting.bytes,
         log_bytes: core.log.bytes(),
+        log_sync_age: core.log.progress().age(),
         engine_version: *core.applied_state.engine_version.borrow(),
         disk: disk.space,
         disk_pressure: disk.disk_pressure,

@@ -32,6 +32,9 @@ use tokio::time::{Instant, timeout};
 /// How long a replica that shuts down waits until the appends that it has begun are answered.
 const APPENDS_GRACE: Duration = Duration::from_secs(1);
 
+/// How long consensus may take to end: it waits for a disk that hangs.
+const CONSENSUS_GRACE: Duration = Duration::from_secs(5);
+
 /// The configuration of a replica.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -324,8 +327,13 @@ impl Replica {
         if timeout(APPENDS_GRACE, core.appends.wait()).await.is_err() {
             tracing::debug!("appends of peers were cut");
         }
-        if let Err(error) = core.raft.shutdown().await {
-            tracing::warn!(%error, "consensus did not shut down cleanly");
+        match timeout(CONSENSUS_GRACE, core.raft.shutdown()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "consensus did not shut down cleanly"),
+            Err(_) => tracing::warn!("consensus does not shut down: it was left behind"),
+        }
+        if core.is_hung() {
+            return;
         }
         let store = Arc::clone(&core.store);
         // So that a restart has nothing to replay; a crash at this moment only costs the replay.

@@ -42,7 +42,7 @@ impl Drop for Running {
 }
 
 /// A replica's own runtime, and its threads beside it. Dropping it waits until all of them have
-/// ended, also when a start is cancelled.
+/// ended, also when a start is cancelled; but not for ever, since a disk may hang.
 pub(crate) struct OwnRuntime {
     /// Invariant: present until drop.
     runtime: Option<Runtime>,
@@ -83,7 +83,7 @@ impl Drop for OwnRuntime {
         // not wait for the end of another one.
         let closing = std::thread::spawn(move || {
             runtime.shutdown_timeout(CLOSE_TIMEOUT);
-            blocking_pool.join();
+            blocking_pool.join(CLOSE_TIMEOUT);
         });
         if closing.join().is_err() {
             tracing::error!("the replica did not close cleanly");

@@ -9,7 +9,9 @@ use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::rebuild::Rebuild;
-use crate::cluster::{disk_pressure, divergence, leader_contact, log_purge, recovery, retirement};
+use crate::cluster::{
+    disk_pressure, divergence, hung_disk, leader_contact, log_purge, recovery, retirement,
+};
 use crate::core::{Core, SubmitCounters};
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, Execution};
@@ -328,6 +330,7 @@ fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) 
     run(core, divergence::report_digests(Arc::clone(core)));
     run(core, divergence::watch_divergence(Arc::clone(core)));
     run(core, log_purge::maintain_log(Arc::clone(core)));
+    run(core, hung_disk::watch_log(Arc::clone(core)));
     run(core, leader_contact::watch_leader_contact(Arc::clone(core)));
     run(core, retirement::watch_removal(Arc::clone(core)));
     let applied_position = core.applied_state.applied_position.subscribe();

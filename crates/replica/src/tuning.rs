@@ -30,6 +30,10 @@ pub struct Tuning {
     /// Below this much free disk space the node takes no new work, and below half of it writes
     /// nothing that can be refused. 0 disables the check.
     pub disk_reserve_bytes: u64,
+    /// If a write to the log has not returned for this long, a leader transfers leadership.
+    pub sync_yield: Duration,
+    /// If a write to the log has not returned for this long, the replica ends.
+    pub sync_timeout: Duration,
     /// Replicas compare digests after each entry whose index is a multiple of this. Must be equal
     /// on every member.
     pub digest_interval: u64,
@@ -61,6 +65,8 @@ impl Default for Tuning {
             snapshot_replay: Duration::from_secs(10),
             max_log_bytes: 512 << 20,
             disk_reserve_bytes: 256 << 20,
+            sync_yield: Duration::from_secs(5),
+            sync_timeout: Duration::from_secs(60),
             digest_interval: 1_024,
             upkeep_interval: Duration::from_secs(1),
             install_snapshot_timeout: Duration::from_secs(300),

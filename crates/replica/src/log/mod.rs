@@ -7,6 +7,7 @@
 pub(crate) mod contents;
 pub(crate) mod device;
 pub(crate) mod meter;
+pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod rocks;
 pub(crate) mod store;

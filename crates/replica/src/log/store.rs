@@ -3,6 +3,7 @@
 use crate::environment::Observer;
 use crate::execution::{BlockingPool, JobKind};
 use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
+use crate::log::progress::Progress;
 use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
 use crate::log::window::{EntryLocation, Window};
@@ -75,6 +76,7 @@ pub(crate) struct LogStore {
     window: Arc<RwLock<Window>>,
     jobs: mpsc::Sender<Job>,
     counters: Arc<WriterCounters>,
+    progress: Arc<Progress>,
     blocking_pool: BlockingPool,
     /// The last index whose effects survive a crash without the log.
     state_durable: watch::Receiver<Option<u64>>,
@@ -97,10 +99,12 @@ impl LogStore {
         } = parts;
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
+        let progress = Arc::new(Progress::default());
         let writer = Writer {
             device: Arc::clone(&device),
             window: Arc::clone(&window),
             counters: Arc::clone(&counters),
+            progress: Arc::clone(&progress),
             observer,
         };
         let jobs = writer
@@ -111,6 +115,7 @@ impl LogStore {
             window,
             jobs,
             counters,
+            progress,
             blocking_pool: blocking_pool.clone(),
             state_durable,
         })
@@ -119,6 +124,11 @@ impl LogStore {
     /// How much was written since the start.
     pub(crate) fn counters(&self) -> &WriterCounters {
         &self.counters
+    }
+
+    /// The progress of its writes.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     /// The approximate size of the log after `index`.
@@ -199,10 +209,10 @@ impl LogStore {
     }
 
     async fn enqueue(&self, operations: Vec<Operation>, waiter: Waiter) -> io::Result<()> {
-        self.jobs
-            .send(Job { operations, waiter })
-            .await
-            .map_err(|_| writer_gone())
+        let permit = self.jobs.reserve().await.map_err(|_| writer_gone())?;
+        self.progress.begin();
+        permit.send(Job { operations, waiter });
+        Ok(())
     }
 
     async fn write_durably(&self, operations: Vec<Operation>) -> io::Result<()> {

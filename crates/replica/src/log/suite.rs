@@ -20,6 +20,7 @@ use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, StorageError};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -90,7 +91,7 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.blocking_pool.join();
+        self.blocking_pool.join(Duration::from_secs(30));
     }
 }
 

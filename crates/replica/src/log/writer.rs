@@ -9,6 +9,7 @@
 use crate::environment::Observer;
 use crate::execution::{BlockingPool, JobKind};
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
+use crate::log::progress::Progress;
 use crate::log::window::Window;
 use crate::raft::type_config::TypeConfig;
 use openraft::storage::IOFlushed;
@@ -52,6 +53,7 @@ pub(crate) struct Writer {
     pub(crate) device: Arc<dyn LogDevice>,
     pub(crate) window: Arc<RwLock<Window>>,
     pub(crate) counters: Arc<WriterCounters>,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) observer: Arc<dyn Observer>,
 }
 
@@ -91,6 +93,7 @@ impl Writer {
         if failure.is_none() {
             *failure = self.write(&batch).err().map(|error| error.to_string());
         }
+        self.progress.end(batch.waiters.len() as u64);
         batch.release(failure.as_deref());
     }
 

@@ -20,6 +20,7 @@ use openraft::EntryPayload;
 use openraft::storage::RaftStateMachine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// This node, whose state was wrong.
 const OWN: u64 = 3;
@@ -131,5 +132,5 @@ async fn a_replaced_state_is_not_judged_by_what_was_reported_of_the_one_before()
     }
     assert!(node.is_diverged());
     drop(node);
-    blocking_pool.join();
+    blocking_pool.join(Duration::from_secs(30));
 }

@@ -7,6 +7,7 @@ mod disk_pressure;
 mod divergence;
 mod foreign;
 mod formation;
+mod hung_disk;
 mod membership;
 mod records;
 mod serving;

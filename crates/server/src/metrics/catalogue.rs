@@ -104,6 +104,9 @@ metrics! {
          has sent one since its start.";
     RAFT_LOG_FSYNC Histogram "flotilla_raft_log_fsync_duration_seconds" [] "seconds"
         "Time to write one batch of entries to the log and to make it durable.";
+    RAFT_LOG_SYNC_AGE Gauge "flotilla_raft_log_sync_age_seconds" [] "seconds"
+        "Age of the oldest write to the log that has not returned, without the time that it waited for earlier ones; 0 if \
+         there is none.";
     RAFT_LOG_WRITTEN Counter "flotilla_raft_log_written_bytes_total" [] "bytes"
         "Entries written to the log.";
     RAFT_LOG_BYTES Gauge "flotilla_raft_log_bytes" [] "bytes"

@@ -113,6 +113,7 @@ fn raft(page: &mut Page, gauges: &Gauges) {
         .map(|(peer, matched)| ([peer.as_str()], last.saturating_sub(*matched).into()));
     page.many(&RAFT_FOLLOWER_LAG, lags);
     page.one(&RAFT_LOG_BYTES, gauges.log_bytes);
+    page.one(&RAFT_LOG_SYNC_AGE, gauges.log_sync_age.as_secs_f64());
     page.one(&STATE_DIVERGED, gauges.has_digest_conflict);
 }
 
