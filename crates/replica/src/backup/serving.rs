@@ -6,16 +6,19 @@ use crate::core::Core;
 use crate::execution::{BlockingPool, JobKind};
 use crate::network::forward::ForwardError;
 use crate::network::protocol::{TakeSnapshot, forward_request, forward_response};
+use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
 use bytes::Bytes;
 use flotilla_engine::NodeId;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// Concurrent backups of one node: each keeps the files of its snapshot on disk.
 pub(crate) const BACKUPS_MAX: usize = 2;
+// Members get snapshots even while backups are made, which may take any time.
+const _: () = assert!(BACKUPS_MAX < SNAPSHOTS_READ_MAX);
 /// The interval of checks for a snapshot that is being made.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -49,7 +52,7 @@ pub struct Backup {
     rows_done: u64,
     writer: Option<Writer>,
     blocking_pool: BlockingPool,
-    _permit: OwnedSemaphorePermit,
+    _permits: [OwnedSemaphorePermit; 2],
 }
 
 impl Backup {
@@ -95,6 +98,10 @@ impl Core {
     pub(crate) async fn backup(&self, deadline: Instant) -> Result<Backup, BackupError> {
         let permit = Arc::clone(&self.backups).try_acquire_owned();
         let permit = permit.map_err(|_| BackupError::UnderWay)?;
+        let reader = Arc::clone(&self.links.snapshot_readers).acquire_owned();
+        let reader = timeout_at(deadline, reader).await;
+        let reader = reader.map_err(|_| BackupError::SnapshotTimeout)?;
+        let reader = reader.expect("the semaphore is never closed");
         self.read_index(deadline).await?;
         self.snapshot_here(deadline).await?;
         let rows = self.store.captured();
@@ -115,7 +122,7 @@ impl Core {
             writer: Some(Writer::new(header.clone(), rows)),
             header,
             blocking_pool: self.links.blocking_pool.clone(),
-            _permit: permit,
+            _permits: [permit, reader],
         })
     }
 

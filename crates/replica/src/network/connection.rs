@@ -1,13 +1,12 @@
 //! openraft's network: how it reaches a peer.
 
-use crate::execution::BlockingPool;
 use crate::membership::Member;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::convert;
 use crate::network::links::{Links, Local};
 use crate::network::pipeline::Pipeline;
 use crate::network::protocol::AppendResponse;
-use crate::network::snapshots;
+use crate::network::snapshots::{self, Outgoing};
 use crate::raft::type_config::TypeConfig;
 use crate::state::snapshot::SnapshotData;
 use futures::{Stream, StreamExt};
@@ -50,7 +49,7 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
         Connection {
             local: Arc::clone(&self.local),
             target,
-            blocking_pool: self.links.blocking_pool.clone(),
+            links: Arc::clone(&self.links),
             calls: self.links.connect(&node.peer_address),
             short_calls: self.links.calls(&node.peer_address),
         }
@@ -61,7 +60,7 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
 pub(crate) struct Connection {
     local: Arc<Local>,
     target: u64,
-    blocking_pool: BlockingPool,
+    links: Arc<Links>,
     /// For appends or a snapshot.
     calls: Arc<dyn PeerCalls>,
     short_calls: Arc<dyn PeerCalls>,
@@ -213,10 +212,19 @@ impl NetSnapshot<TypeConfig> for Connection {
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let sender = self.local.sender(self.target);
-        let parts = snapshots::send(sender, &vote, snapshot, self.blocking_pool.clone());
         let limit = option.hard_ttl();
+        let sending = async {
+            let permit = Arc::clone(&self.links.snapshot_readers)
+                .acquire_owned()
+                .await;
+            let permit = permit.expect("the semaphore is never closed");
+            let outgoing = Outgoing { snapshot, permit };
+            let pool = self.links.blocking_pool.clone();
+            let parts = snapshots::send(sender, &vote, outgoing, pool);
+            self.calls.install_snapshot(parts).await
+        };
         let response = tokio::select! {
-            response = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => response,
+            response = tokio::time::timeout(limit, sending) => response,
             closed = cancel => return Err(closed.into()),
         };
         let response = response

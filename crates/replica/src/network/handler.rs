@@ -13,7 +13,7 @@ use crate::network::protocol::{
     Sender, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
     TransferLeaderResponse, Unknown, VoteRequest, VoteResponse, forward_request, forward_response,
 };
-use crate::network::snapshots;
+use crate::network::snapshots::{self, Outgoing};
 use crate::proposal::Control;
 use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{Command, NodeId, Rejection, Reply, codec};
@@ -184,13 +184,18 @@ impl PeerCalls for Handler {
             self.check_admitted()?;
             let asker = self.admit(request.sender)?;
             self.check_sound()?;
+            let readers = Arc::clone(&self.core.links.snapshot_readers);
+            let permit = readers.try_acquire_owned().map_err(|_| {
+                PeerError::Failed("it sends as many snapshots as it can".to_owned())
+            })?;
             let snapshot = self.core.snapshot_at(request.min_index).await?;
             // The divergence may have been found meanwhile, by an entry of this very snapshot.
             self.check_sound()?;
             let vote = self.core.raft.server_metrics().borrow_watched().vote;
             let sender = self.core.local.sender(asker);
             let blocking_pool = self.core.links.blocking_pool.clone();
-            let parts = snapshots::send(sender, &vote, snapshot, blocking_pool);
+            let outgoing = Outgoing { snapshot, permit };
+            let parts = snapshots::send(sender, &vote, outgoing, blocking_pool);
             let responses: Responses<SnapshotPart> = Box::pin(parts.map(Ok));
             Ok(responses)
         })

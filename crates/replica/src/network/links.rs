@@ -8,9 +8,11 @@ use crate::network::caller::{Caller, host_of};
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::{ForwardLink, ForwardPeer};
 use crate::network::protocol::{KnownMember, Sender};
+use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::network::transport::Transport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Semaphore;
 
 /// The hosts of members that a node remembers beside its membership.
 const HOSTS_MAX: usize = 256;
@@ -196,6 +198,8 @@ impl Local {
 pub(crate) struct Links {
     /// Packs and unpacks snapshots, on threads or as tasks.
     pub(crate) blocking_pool: BlockingPool,
+    /// Permits to read snapshots of this node's state.
+    pub(crate) snapshot_readers: Arc<Semaphore>,
     local: Arc<Local>,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
@@ -212,6 +216,7 @@ impl Links {
         Self {
             local,
             blocking_pool,
+            snapshot_readers: Arc::new(Semaphore::new(SNAPSHOTS_READ_MAX)),
             transport,
             calls: Mutex::default(),
             forwards: Mutex::default(),

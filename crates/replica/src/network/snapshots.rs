@@ -15,22 +15,35 @@ use flotilla_engine::store::StoreError;
 use futures::stream::{self, StreamExt};
 use openraft::type_config::alias::SnapshotMetaOf;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
 /// Parts packed ahead of the network, each about a megabyte.
 const PARTS_AHEAD: usize = 4;
+/// Snapshots that a node reads at the same time, to send them to members or as backups. A member waits for its turn until
+/// the leader's attempt times out; if it asks for one itself, it is refused, and asks another member.
+pub(crate) const SNAPSHOTS_READ_MAX: usize = 4;
+/// How long a receiver may go without taking a part.
+const STALL_MAX: Duration = Duration::from_secs(30);
 
 type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
+
+/// A snapshot to be sent, and the permit to read it.
+pub(crate) struct Outgoing {
+    pub(crate) snapshot: Snapshot,
+    /// One of [`SNAPSHOTS_READ_MAX`].
+    pub(crate) permit: OwnedSemaphorePermit,
+}
 
 /// Streams the parts of a snapshot, packed while they are sent.
 pub(crate) fn send(
     sender: Sender,
     vote: &Vote,
-    snapshot: Snapshot,
+    outgoing: Outgoing,
     blocking_pool: BlockingPool,
 ) -> Requests<SnapshotPart> {
     let (parts, receiver) = mpsc::channel(PARTS_AHEAD);
+    let Outgoing { snapshot, permit } = outgoing;
     let begin = snapshot_part::Part::Begin(SnapshotBegin {
         sender: Some(sender),
         vote: Some(convert::vote_out(vote)),
@@ -38,6 +51,7 @@ pub(crate) fn send(
         membership: membership::encode_stored(&snapshot.meta.last_membership).into(),
     });
     tokio::spawn(async move {
+        let _permit = permit;
         let SnapshotData::Captured(rows) = snapshot.snapshot else {
             // openraft sends what `get_current_snapshot` returned, which is a capture; a stream
             // without an end is refused in any case.
@@ -46,7 +60,8 @@ pub(crate) fn send(
         let mut packer = Packer::new(rows);
         let mut next = Some(begin);
         while let Some(part) = next {
-            if parts.send(SnapshotPart { part: Some(part) }).await.is_err() {
+            let part = SnapshotPart { part: Some(part) };
+            if parts.send_timeout(part, STALL_MAX).await.is_err() {
                 return;
             }
             let packed = blocking_pool.run(JobKind::SnapshotPart, move || (packer.pack(), packer));
@@ -195,6 +210,18 @@ fn part_out(part: Part) -> snapshot_part::Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execution::{Execution, Pace};
+    use flotilla_engine::store::MemoryStore;
+    use std::sync::Arc;
+    use tokio::sync::Semaphore;
+
+    struct NoDelay;
+
+    impl Pace for NoDelay {
+        fn duration(&self, _job_kind: JobKind) -> Duration {
+            Duration::ZERO
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn parts_end_when_their_sender_falls_silent() {
@@ -202,5 +229,40 @@ mod tests {
         let sent = stream::iter([part(), part()]).chain(stream::pending());
         let received = until_silent(sent.boxed(), Duration::from_secs(30));
         assert_eq!(received.count().await, 2);
+    }
+
+    /// Rows for more parts than are packed ahead.
+    fn snapshot() -> Snapshot {
+        let mut rows = MemoryStore::default();
+        let row = |number: u16| (number.to_be_bytes().to_vec(), Some(vec![7; 8_000]));
+        rows.write(&(0..1_000).map(row).collect());
+        Snapshot {
+            meta: SnapshotMeta::default(),
+            snapshot: SnapshotData::Captured(Arc::new(rows)),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_snapshot_counts_as_being_read_until_it_is_sent_or_its_receiver_stalls() {
+        let permits = Arc::new(Semaphore::new(2));
+        let pace = Arc::new(NoDelay);
+        let pool = BlockingPool::from(Execution::CallersRuntime(pace));
+        let send = || {
+            let outgoing = Outgoing {
+                snapshot: snapshot(),
+                permit: Arc::clone(&permits).try_acquire_owned().unwrap(),
+            };
+            super::send(Sender::default(), &Vote::new(1, 1), outgoing, pool.clone())
+        };
+        let (taken, mut stalled) = (send(), send());
+        assert_eq!(permits.available_permits(), 0);
+        assert!(taken.count().await > PARTS_AHEAD + 2);
+        assert_eq!(permits.available_permits(), 1);
+        assert!(stalled.next().await.is_some());
+        let both = permits.acquire_many(2);
+        let both = tokio::time::timeout(2 * STALL_MAX, both).await;
+        drop(both.expect("in time"));
+        // Its end is missing, so it is refused.
+        assert!(stalled.count().await <= PARTS_AHEAD + 1);
     }
 }

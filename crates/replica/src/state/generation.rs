@@ -15,7 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const WRITE_BUFFER_BYTES: usize = 64 << 20;
+/// All generations that a node writes share one cache.
 const BLOCK_CACHE_BYTES: usize = 64 << 20;
+/// All its captures share another one. They are read from begin to end, which does not fill it.
+const CAPTURE_CACHE_BYTES: usize = 4 << 20;
 /// Hot rows are kept decoded elsewhere, so others are read one by one, and rows are merged by the
 /// million: larger blocks than RocksDB's 4 KiB make a merge cheaper, with fewer reads and better
 /// compression.
@@ -45,7 +48,18 @@ pub(crate) struct Generation {
     /// Invariant: present until drop.
     database: Option<DB>,
     directory: PathBuf,
+    is_frozen: bool,
     is_doomed: AtomicBool,
+}
+
+/// The block cache of the generations that a node writes.
+pub(crate) fn new_cache() -> Cache {
+    Cache::new_lru_cache(BLOCK_CACHE_BYTES)
+}
+
+/// The block cache of a node's captures.
+pub(crate) fn new_capture_cache() -> Cache {
+    Cache::new_lru_cache(CAPTURE_CACHE_BYTES)
 }
 
 impl Generation {
@@ -53,30 +67,34 @@ impl Generation {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be used, or has data and lacks the file that describes it.
-    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(directory: &Path, cache: &Cache) -> Result<Self, StoreError> {
         check_database(directory).map_err(failed)?;
-        let mut options = options().map_err(failed)?;
+        let mut blocks = blocks(cache);
+        blocks.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
+        let mut options = options(&blocks).map_err(failed)?;
+        options.create_if_missing(true);
         options.set_use_direct_io_for_flush_and_compaction(direct_io::is_supported(directory));
         let database = DB::open(&options, directory).map_err(failed)?;
-        Ok(Self::over(database, directory))
+        Ok(Self::over(database, directory, false))
     }
 
     /// Opens an existing directory that nothing changes, without changing it.
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be read.
-    pub(crate) fn open_frozen(directory: &Path) -> Result<Self, StoreError> {
-        let mut options = options().map_err(failed)?;
-        options.create_if_missing(false);
+    pub(crate) fn open_frozen(directory: &Path, cache: &Cache) -> Result<Self, StoreError> {
+        // Without filters: they take memory, and rows are read from begin to end.
+        let options = options(&blocks(cache)).map_err(failed)?;
         let database = DB::open_for_read_only(&options, directory, false).map_err(failed)?;
-        Ok(Self::over(database, directory))
+        Ok(Self::over(database, directory, true))
     }
 
-    fn over(database: DB, directory: &Path) -> Self {
+    fn over(database: DB, directory: &Path, is_frozen: bool) -> Self {
         let directory = directory.to_owned();
         Self {
             database: Some(database),
             directory,
+            is_frozen,
             is_doomed: AtomicBool::new(false),
         }
     }
@@ -161,8 +179,8 @@ impl Generation {
     pub(crate) fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
         let snapshot = self.database().snapshot();
         read(&Rows {
-            database: self.database(),
             snapshot: Some(&snapshot),
+            ..self.rows()
         });
     }
 
@@ -176,6 +194,7 @@ impl Generation {
         Rows {
             database: self.database(),
             snapshot: None,
+            scans_fill_cache: !self.is_frozen,
         }
     }
 }
@@ -211,6 +230,7 @@ const _: () = assert_shared::<Generation>();
 struct Rows<'a> {
     database: &'a DB,
     snapshot: Option<&'a Snapshot<'a>>,
+    scans_fill_cache: bool,
 }
 
 impl Rows<'_> {
@@ -233,6 +253,7 @@ impl Reader for Rows<'_> {
             return Ok(());
         }
         let mut options = self.options();
+        options.fill_cache(self.scans_fill_cache);
         options.set_iterate_lower_bound(range.from.clone());
         options.set_iterate_upper_bound(range.to.clone());
         let mode = match order {
@@ -254,15 +275,17 @@ pub(crate) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> S
     StoreError(Box::new(error))
 }
 
-fn options() -> Result<Options, rocksdb::Error> {
+fn blocks(cache: &Cache) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
-    blocks.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
-    blocks.set_block_cache(&Cache::new_lru_cache(BLOCK_CACHE_BYTES));
+    blocks.set_block_cache(cache);
     blocks.set_block_size(BLOCK_BYTES);
+    blocks
+}
+
+fn options(blocks: &BlockBasedOptions) -> Result<Options, rocksdb::Error> {
     let mut options = Options::default().get_options_from_string(INSERT_HINTS)?;
-    options.create_if_missing(true);
     options.set_paranoid_checks(true);
-    options.set_block_based_table_factory(&blocks);
+    options.set_block_based_table_factory(blocks);
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_write_buffer_size(WRITE_BUFFER_BYTES);
     // Memtables have no filter: it takes a cache miss for each written row, and a command writes ten
@@ -279,6 +302,7 @@ fn options() -> Result<Options, rocksdb::Error> {
 mod tests {
     use super::*;
     use rocksdb::properties::CUR_SIZE_ACTIVE_MEM_TABLE;
+    use std::ops::ControlFlow;
 
     /// Writes 24 MiB; true if RocksDB began to flush them.
     fn flushes(generation: &Generation) -> bool {
@@ -295,9 +319,9 @@ mod tests {
     #[test]
     fn a_memtable_is_flushed_at_the_limit_that_was_set() {
         let directory = tempfile::tempdir().unwrap();
-        let generation = Generation::open(&directory.path().join("whole")).unwrap();
+        let generation = Generation::open(&directory.path().join("whole"), &new_cache()).unwrap();
         assert!(!flushes(&generation));
-        let generation = Generation::open(&directory.path().join("part")).unwrap();
+        let generation = Generation::open(&directory.path().join("part"), &new_cache()).unwrap();
         generation.limit_buffers(25).unwrap();
         assert!(flushes(&generation));
     }
@@ -305,7 +329,7 @@ mod tests {
     #[test]
     fn memtables_remember_where_rows_of_a_table_were_inserted() {
         let directory = tempfile::tempdir().unwrap();
-        let generation = Generation::open(directory.path()).unwrap();
+        let generation = Generation::open(directory.path(), &new_cache()).unwrap();
         let files = std::fs::read_dir(generation.directory()).unwrap();
         let paths = files.map(|file| file.unwrap().path());
         let written = paths
@@ -319,5 +343,38 @@ mod tests {
         assert!(written.contains(&format!(
             "use_direct_io_for_flush_and_compaction={is_direct}"
         )));
+    }
+
+    #[test]
+    fn captures_are_read_through_one_small_cache_which_scans_do_not_fill() {
+        let directory = tempfile::tempdir().unwrap();
+        let generation = Generation::open(&directory.path().join("live"), &new_cache()).unwrap();
+        let row = |row: u16| (row.to_be_bytes().to_vec(), Some(vec![7; 1_000]));
+        generation.write(&(0..10_000).map(row).collect()).unwrap();
+        let cache = new_capture_cache();
+        let captures = ["one", "two"].map(|name| {
+            let directory = directory.path().join(name);
+            generation.checkpoint(&directory).unwrap();
+            Generation::open_frozen(&directory, &cache).unwrap()
+        });
+        let empty_bytes = cache.get_usage();
+        for capture in &captures {
+            let mut rows = 0;
+            let all = KeyRange {
+                from: vec![],
+                to: vec![0xFF],
+            };
+            let mut count = |_: &[u8], _: &[u8]| {
+                rows += 1;
+                ControlFlow::Continue(())
+            };
+            capture.scan(&all, Order::Ascending, &mut count).unwrap();
+            assert_eq!(rows, 10_000);
+        }
+        assert_eq!(cache.get_usage(), empty_bytes);
+        for capture in &captures {
+            assert!(capture.get(&[0, 1]).unwrap().is_some());
+        }
+        assert!(cache.get_usage() > empty_bytes);
     }
 }

@@ -8,7 +8,7 @@ use crate::state::fsync::replace_file;
 use crate::state::generation::{Generation, failed};
 use crate::state::rows::{self, RowError};
 use flotilla_engine::store::StoreError;
-use rocksdb::ErrorKind;
+use rocksdb::{Cache, ErrorKind};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,11 +109,14 @@ pub(super) fn remove_others(folder: &Path, in_use: &Generation) -> Result<(), St
 
 /// The capture with the greatest index; removes others, and those that are unfinished or damaged. One that cannot be
 /// opened for another reason is kept: that reason may pass.
-pub(super) fn newest_capture(folder: &Path) -> Result<Option<Generation>, StoreError> {
+pub(super) fn newest_capture(
+    folder: &Path,
+    cache: &Cache,
+) -> Result<Option<Generation>, StoreError> {
     remove_unfinished(folder).map_err(failed)?;
     let mut newest: Option<(Option<u64>, Generation)> = None;
     for (_, directory) in numbered(folder).map_err(failed)? {
-        match open_capture(&directory) {
+        match open_capture(&directory, cache) {
             Ok(found) if newest.as_ref().is_none_or(|(index, _)| found.0 >= *index) => {
                 if let Some((_, older)) = newest.replace(found) {
                     older.doom();
@@ -135,8 +138,8 @@ pub(super) fn newest_capture(folder: &Path) -> Result<Option<Generation>, StoreE
     Ok(newest.map(|(_, capture)| capture))
 }
 
-fn open_capture(directory: &Path) -> Result<(Option<u64>, Generation), RowError> {
-    let capture = Generation::open_frozen(directory)?;
+fn open_capture(directory: &Path, cache: &Cache) -> Result<(Option<u64>, Generation), RowError> {
+    let capture = Generation::open_frozen(directory, cache)?;
     Ok((rows::applied_position(&capture)?.index(), capture))
 }
 

@@ -7,12 +7,13 @@
 //! ```
 
 use crate::state::fsync::{create_directory, sync_directory, sync_tree};
-use crate::state::generation::{Generation, failed};
+use crate::state::generation::{Generation, failed, new_cache, new_capture_cache};
 use crate::state::generations::{self, number_last};
 use crate::state::rows;
 use crate::state::store::{Incoming, SharedReader, StateStore};
 use crate::storage::StoreFigures;
 use flotilla_engine::store::{Reader, StoreError, Writes};
+use rocksdb::Cache;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,6 +30,8 @@ struct Inner {
     snapshots: PathBuf,
     current: RwLock<Arc<Generation>>,
     captured: Mutex<Option<Arc<Generation>>>,
+    cache: Cache,
+    capture_cache: Cache,
     /// The number of the next generation or snapshot directory.
     number_next: Mutex<u64>,
     /// See [`StateStore::limit_buffers`].
@@ -48,10 +51,11 @@ impl RocksState {
         create_directory(&generations).map_err(failed)?;
         create_directory(&snapshots).map_err(failed)?;
         let in_use = generations::establish_current(&generations)?;
-        let current = Generation::open(&in_use)?;
+        let (cache, capture_cache) = (new_cache(), new_capture_cache());
+        let current = Generation::open(&in_use, &cache)?;
         sync_directory(&generations).map_err(failed)?;
         generations::remove_others(&generations, &current)?;
-        let captured = generations::newest_capture(&snapshots)?;
+        let captured = generations::newest_capture(&snapshots, &capture_cache)?;
         // Also beyond a capture that cannot be opened now.
         let number_last = number_last(&generations)?.max(number_last(&snapshots)?);
         Ok(Self {
@@ -60,6 +64,8 @@ impl RocksState {
                 snapshots,
                 current: RwLock::new(Arc::new(current)),
                 captured: Mutex::new(captured.map(Arc::new)),
+                cache,
+                capture_cache,
                 number_next: Mutex::new(number_last + 1),
                 buffers_percent: AtomicU32::new(100),
             }),
@@ -72,7 +78,7 @@ impl RocksState {
     /// [`StoreError`] if it is unknown or cannot be read.
     pub(crate) fn open_frozen(data_directory: &Path) -> Result<Option<Generation>, StoreError> {
         let in_use = generations::current(&data_directory.join(Self::PARTS[0]))?;
-        let open = |in_use: PathBuf| Generation::open_frozen(&in_use);
+        let open = |in_use: PathBuf| Generation::open_frozen(&in_use, &new_capture_cache());
         in_use.map(open).transpose()
     }
 
@@ -117,7 +123,7 @@ impl Inner {
         sync_tree(&directory)
             .and_then(|()| sync_directory(&self.snapshots))
             .map_err(failed)?;
-        let capture = Arc::new(Generation::open_frozen(&directory)?);
+        let capture = Arc::new(Generation::open_frozen(&directory, &self.capture_cache)?);
         self.keep_newer(capture)
     }
 
@@ -187,7 +193,7 @@ impl StateStore for RocksState {
 
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError> {
         let directory = self.inner.generations.join(self.inner.next_name());
-        let generation = Generation::open(&directory)?;
+        let generation = Generation::open(&directory, &self.inner.cache)?;
         generation.limit_buffers(self.inner.buffers_percent.load(Ordering::Relaxed))?;
         generation.doom();
         Ok(Box::new(ReceivedGeneration {
