@@ -2,7 +2,7 @@
 //! 14).
 
 use crate::core::Core;
-use crate::network::forward::ForwardError;
+use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{ReadIndex, forward_request, forward_response};
 use flotilla_engine::store::StoreError;
 use openraft::ReadPolicy;
@@ -127,14 +127,16 @@ async fn round(core: &Core) -> Option<Round> {
         };
     }
     let leader = leadership.leader?;
-    let link = core.links.forward(leader.node_id.0, &leader.peer_address);
+    let link = core
+        .links
+        .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control);
     let body = forward_request::Body::ReadIndex(ReadIndex {});
     match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
         Ok(forward_response::Answer::ReadIndex(index)) => Some(Round {
             index,
             is_local: false,
         }),
-        Ok(_) | Err(ForwardError::NotSent | ForwardError::Lost) => None,
+        Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::batch::queue::{Arrival, Submission, SubmissionResult, Ticket};
 use crate::cluster::change::{ChangeResult, ClusterChange};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
-use crate::network::forward::ForwardError;
+use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{forward_request, forward_response};
 use crate::proposal::{Control, Proposal};
 use flotilla_engine::codec;
@@ -211,7 +211,11 @@ impl Core {
         let body = forward_request::Body::Command(command.encode().into());
         match self
             .links
-            .forward(leader.node_id.0, &leader.peer_address)
+            .forward(
+                leader.node_id.0,
+                &leader.peer_address,
+                ForwardKind::Commands,
+            )
             .ask(body, deadline)
             .await
         {
@@ -223,6 +227,9 @@ impl Core {
                 Attempt::Failed(SubmitError::Overloaded { retry_after_ms })
             }
             Ok(forward_response::Answer::DiskLow(_)) => Attempt::Failed(SubmitError::DiskLow),
+            Err(ForwardError::QueueFull) => Attempt::Failed(SubmitError::Overloaded {
+                retry_after_ms: RETRY_AFTER_MS,
+            }),
             Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
                 Attempt::NotLeader
             }
@@ -271,14 +278,13 @@ impl Core {
         let body = forward_request::Body::Control(control.encode().into());
         match self
             .links
-            .forward(leader.node_id.0, &leader.peer_address)
+            .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control)
             .ask(body, deadline)
             .await
         {
             Ok(forward_response::Answer::Done(_)) => Attempt::Done(()),
-            Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
-                Attempt::NotLeader
-            }
+            Ok(forward_response::Answer::NotLeader(_))
+            | Err(ForwardError::NotSent | ForwardError::QueueFull) => Attempt::NotLeader,
             Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
         }
     }
@@ -292,16 +298,15 @@ impl Core {
         let body = forward_request::Body::Change(codec::encode(change).into());
         match self
             .links
-            .forward(leader.node_id.0, &leader.peer_address)
+            .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control)
             .ask(body, deadline)
             .await
         {
             Ok(forward_response::Answer::ChangeResult(bytes)) => {
                 codec::decode(&bytes).map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done)
             }
-            Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
-                Attempt::NotLeader
-            }
+            Ok(forward_response::Answer::NotLeader(_))
+            | Err(ForwardError::NotSent | ForwardError::QueueFull) => Attempt::NotLeader,
             Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
         }
     }

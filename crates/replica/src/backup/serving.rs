@@ -4,7 +4,7 @@ use super::header::{BackupHeader, BackupOrigin, Source};
 use super::writer::Writer;
 use crate::core::Core;
 use crate::execution::{BlockingPool, JobKind};
-use crate::network::forward::ForwardError;
+use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{TakeSnapshot, forward_request, forward_response};
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
@@ -139,12 +139,14 @@ impl Core {
         let membership = self.membership();
         let member = membership.get_node(&node_id.0);
         let member = member.ok_or(BackupError::NodeNotMember(node_id))?;
-        let link = self.links.forward(node_id.0, &member.peer_address);
+        let link = self
+            .links
+            .forward(node_id.0, &member.peer_address, ForwardKind::Control);
         let body = forward_request::Body::TakeSnapshot(TakeSnapshot {});
         match link.ask(body, deadline).await {
             Ok(forward_response::Answer::SnapshotIndex(index)) => Ok(index),
             Ok(_) => Err(BackupError::SnapshotTimeout),
-            Err(ForwardError::NotSent | ForwardError::Lost) => {
+            Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
                 Err(BackupError::Unreachable(node_id))
             }
         }

@@ -1,26 +1,44 @@
-//! The requesting side of the long-lived stream to the leader: many requests, matched by id.
+//! The requesting side of a long-lived stream to the leader: many requests, matched by id.
+//!
+//! There is one stream for commands, and one for everything else, so that a read does not wait behind large commands
+//! ([`ForwardKind`]). The requests that wait for the transport are bounded by number and by size.
 
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::links::Local;
 use crate::network::protocol::{
     ForwardRequest, ForwardResponse, Opened, forward_request, forward_response,
 };
+use flotilla_engine::limits::ENTRY_BYTES_MAX;
 use futures::stream::{self, StreamExt};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// The capacity of the queue to the stream.
+/// The requests that wait for the transport of one stream; callers of further ones wait.
 const QUEUE_MAX: usize = 1_024;
+/// As [`QUEUE_MAX`], in bytes.
+const QUEUE_BYTES_MAX: u32 = 32 << 20;
+const _: () = assert!(QUEUE_BYTES_MAX as usize > ENTRY_BYTES_MAX);
+
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ForwardKind {
+    /// Commands of callers, of any size.
+    Commands,
+    /// Everything that is small: read indexes, membership changes, housekeeping.
+    Control,
+}
 
 /// Why a request has no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForwardError {
     /// It certainly did not leave this node.
     NotSent,
+    /// Nor did this one: too many others waited for the transport until the deadline.
+    QueueFull,
     /// It may have arrived.
     Lost,
 }
@@ -37,12 +55,20 @@ pub(crate) struct ForwardLink {
     peer: ForwardPeer,
     id_next: AtomicU64,
     open: tokio::sync::Mutex<Option<Open>>,
+    /// A permit for each byte that may still be queued.
+    queue_bytes: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
 struct Open {
-    requests: mpsc::Sender<ForwardRequest>,
+    requests: mpsc::Sender<Queued>,
     waiting: Arc<Waiting>,
+}
+
+/// A request that waits for the transport.
+struct Queued {
+    request: ForwardRequest,
+    _bytes: OwnedSemaphorePermit,
 }
 
 type Answer = forward_response::Answer;
@@ -59,6 +85,7 @@ impl ForwardLink {
             peer,
             id_next: AtomicU64::new(1),
             open: tokio::sync::Mutex::new(None),
+            queue_bytes: Arc::new(Semaphore::new(QUEUE_BYTES_MAX as usize)),
         }
     }
 
@@ -70,6 +97,11 @@ impl ForwardLink {
     ) -> Result<Answer, ForwardError> {
         let opening = timeout_at(deadline, self.open()).await;
         let open = opening.unwrap_or(Err(ForwardError::NotSent))?;
+        let length = u32::try_from(body.encoded_len()).unwrap_or(QUEUE_BYTES_MAX);
+        let bytes = Arc::clone(&self.queue_bytes).acquire_many_owned(length.min(QUEUE_BYTES_MAX));
+        let bytes = timeout_at(deadline, bytes).await;
+        let bytes = bytes.map_err(|_| ForwardError::QueueFull)?;
+        let bytes = bytes.expect("the semaphore is never closed");
         let id = self.id_next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         open.waiting.add(id, sender)?;
@@ -80,10 +112,16 @@ impl ForwardLink {
             timeout_ms,
             body: Some(body),
         };
-        let sent = timeout_at(deadline, open.requests.send(request)).await;
-        if !matches!(sent, Ok(Ok(()))) {
+        let queued = Queued {
+            request,
+            _bytes: bytes,
+        };
+        let sent = timeout_at(deadline, open.requests.send(queued)).await;
+        let sent = sent.map_err(|_| ForwardError::QueueFull);
+        let sent = sent.and_then(|sent| sent.map_err(|_| ForwardError::NotSent));
+        if let Err(error) = sent {
             open.waiting.remove(id);
-            return Err(ForwardError::NotSent);
+            return Err(error);
         }
         let result = timeout_at(deadline, receiver).await;
         if result.is_err() {
@@ -115,14 +153,15 @@ impl ForwardPeer {
     /// Opens a stream, and checks who serves it: another cluster may have taken over the peer's address.
     async fn open(
         &self,
-        requests: mpsc::Receiver<ForwardRequest>,
+        requests: mpsc::Receiver<Queued>,
     ) -> Result<Responses<ForwardResponse>, ForwardError> {
         let opening = ForwardRequest {
             id: 0,
             timeout_ms: 0,
             body: Some(forward_request::Body::Open(self.local.sender(self.node_id))),
         };
-        let requests = stream::iter([opening]).chain(ReceiverStream::new(requests));
+        let requests = ReceiverStream::new(requests).map(|queued| queued.request);
+        let requests = stream::iter([opening]).chain(requests);
         let not_opened = |error: PeerError| {
             tracing::debug!(node_id = self.node_id, %error, "no stream to the leader was opened");
             ForwardError::NotSent
@@ -182,5 +221,168 @@ impl Waiting {
 
     fn close(&self) {
         *self.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{StampClock, SystemClock};
+    use crate::execution::{BlockingPool, Execution};
+    use crate::network::calls::{PeerFuture, Requests};
+    use crate::network::links::{Links, LocalName};
+    use crate::network::protocol::{
+        AppendRequest, AppendResponse, FetchSnapshotRequest, ProbeRequest, ProbeResponse,
+        ReadIndex, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
+        TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
+    };
+    use crate::network::transport::Transport;
+    use futures::future::{self, BoxFuture, join_all};
+    use std::io;
+    use std::net::SocketAddr;
+    use std::time::Duration;
+    use tokio_util::sync::CancellationToken;
+
+    const TARGET: u64 = 1;
+    const CLUSTER: &str = "cluster";
+    const COMMAND_BYTES: u32 = 3 << 20;
+
+    /// A peer that answers read indexes, and whose streams are stuck from the first command on.
+    struct StuckPeer;
+
+    fn unreachable<T: Send + 'static>() -> PeerFuture<'static, T> {
+        let error = PeerError::Unreachable("it only takes forwarded requests".to_owned());
+        Box::pin(future::ready(Err(error)))
+    }
+
+    async fn answer(
+        mut requests: Requests<ForwardRequest>,
+    ) -> Option<(ForwardResponse, Requests<ForwardRequest>)> {
+        let ForwardRequest { id, body, .. } = requests.next().await?;
+        let answer = match body {
+            Some(forward_request::Body::Open(_)) => Answer::Opened(Opened {
+                cluster_id: CLUSTER.to_owned(),
+                node_id: TARGET,
+            }),
+            Some(forward_request::Body::ReadIndex(_)) => Answer::ReadIndex(7),
+            _ => future::pending().await,
+        };
+        let answer = Some(answer);
+        Some((ForwardResponse { id, answer }, requests))
+    }
+
+    impl PeerCalls for StuckPeer {
+        fn append(&self, _: Requests<AppendRequest>) -> PeerFuture<'_, Responses<AppendResponse>> {
+            unreachable()
+        }
+
+        fn vote(&self, _: VoteRequest) -> PeerFuture<'_, VoteResponse> {
+            unreachable()
+        }
+
+        fn install_snapshot(&self, _: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse> {
+            unreachable()
+        }
+
+        fn fetch_snapshot(
+            &self,
+            _: FetchSnapshotRequest,
+        ) -> PeerFuture<'_, Responses<SnapshotPart>> {
+            unreachable()
+        }
+
+        fn transfer_leader(
+            &self,
+            _: TransferLeaderRequest,
+        ) -> PeerFuture<'_, TransferLeaderResponse> {
+            unreachable()
+        }
+
+        fn forward(
+            &self,
+            requests: Requests<ForwardRequest>,
+        ) -> PeerFuture<'_, Responses<ForwardResponse>> {
+            let responses = stream::unfold(requests, answer).map(Ok);
+            let responses: Responses<ForwardResponse> = Box::pin(responses);
+            Box::pin(future::ready(Ok(responses)))
+        }
+
+        fn status(&self, _: StatusRequest) -> PeerFuture<'_, StatusResponse> {
+            unreachable()
+        }
+
+        fn probe(&self, _: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
+            unreachable()
+        }
+    }
+
+    impl Transport for StuckPeer {
+        fn connect(&self, _: &str) -> Arc<dyn PeerCalls> {
+            Arc::new(Self)
+        }
+
+        fn serve(
+            &self,
+            _: SocketAddr,
+            _: Arc<dyn PeerCalls>,
+            _: CancellationToken,
+        ) -> BoxFuture<'static, io::Result<()>> {
+            Box::pin(future::ready(Ok(())))
+        }
+    }
+
+    fn links() -> Links {
+        let name = LocalName {
+            node_id: 2,
+            incarnation: 1,
+            client_address: String::new(),
+            version: String::new(),
+            engine_version: 1,
+        };
+        let clock = StampClock::new(Arc::new(SystemClock::default()), name.node_id);
+        let local = Local::new(name, Arc::new(clock));
+        local.enter(CLUSTER.to_owned());
+        let pool = BlockingPool::from(Execution::OwnThreads);
+        Links::new(Arc::new(local), Arc::new(StuckPeer), pool)
+    }
+
+    fn command() -> forward_request::Body {
+        forward_request::Body::Command(vec![7; COMMAND_BYTES as usize].into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_index_does_not_wait_behind_commands() {
+        let links = links();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let commands = links.forward(TARGET, "peer", ForwardKind::Commands);
+        let sent = tokio::spawn(async move { commands.ask(command(), deadline).await });
+        tokio::task::yield_now().await;
+        let read = forward_request::Body::ReadIndex(ReadIndex {});
+        let control = links.forward(TARGET, "peer", ForwardKind::Control);
+        let answer = control.ask(read, deadline).await;
+        assert_eq!(answer, Ok(Answer::ReadIndex(7)));
+        assert_eq!(sent.await.unwrap(), Err(ForwardError::Lost));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn commands_wait_in_a_queue_of_bounded_size_and_are_told_that_they_were_not_sent() {
+        let links = links();
+        let link = links.forward(TARGET, "peer", ForwardKind::Commands);
+        let fitting = QUEUE_BYTES_MAX / COMMAND_BYTES;
+        let asks = async |deadline| {
+            let sent = (0..2 * fitting).map(|_| link.ask(command(), deadline));
+            join_all(sent).await
+        };
+        let results = asks(Instant::now() + Duration::from_secs(1)).await;
+        let count = |expected| {
+            results
+                .iter()
+                .filter(|found| **found == Err(expected))
+                .count()
+        };
+        // One of them left the queue.
+        let fitting = fitting as usize;
+        assert_eq!(count(ForwardError::Lost), fitting + 1);
+        assert_eq!(count(ForwardError::QueueFull), fitting - 1);
     }
 }

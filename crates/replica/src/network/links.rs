@@ -6,7 +6,7 @@ use crate::execution::BlockingPool;
 use crate::membership::StoredMembership;
 use crate::network::caller::{Caller, host_of};
 use crate::network::calls::{PeerCalls, PeerError};
-use crate::network::forward::{ForwardLink, ForwardPeer};
+use crate::network::forward::{ForwardKind, ForwardLink, ForwardPeer};
 use crate::network::protocol::{KnownMember, Sender};
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::network::transport::Transport;
@@ -194,6 +194,9 @@ impl Local {
     }
 }
 
+/// Where a stream of forwarded requests ends: the node's address, its id, and what the stream carries.
+type ForwardTarget = (String, u64, ForwardKind);
+
 /// The connections to peers beside those that openraft holds.
 pub(crate) struct Links {
     /// Packs and unpacks snapshots, on threads or as tasks.
@@ -203,8 +206,7 @@ pub(crate) struct Links {
     local: Arc<Local>,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
-    /// By address and node.
-    forwards: Mutex<BTreeMap<(String, u64), Arc<ForwardLink>>>,
+    forwards: Mutex<BTreeMap<ForwardTarget, Arc<ForwardLink>>>,
 }
 
 impl Links {
@@ -235,8 +237,13 @@ impl Links {
         Arc::clone(calls.entry(address.to_owned()).or_insert_with(connect))
     }
 
-    /// The long-lived stream to a node, for requests that only the leader can serve.
-    pub(crate) fn forward(&self, node_id: u64, address: &str) -> Arc<ForwardLink> {
+    /// The long-lived stream to a node, for requests of a kind that only the leader can serve.
+    pub(crate) fn forward(
+        &self,
+        node_id: u64,
+        address: &str,
+        kind: ForwardKind,
+    ) -> Arc<ForwardLink> {
         let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
         let connect = || {
             let peer = ForwardPeer {
@@ -246,8 +253,8 @@ impl Links {
             };
             Arc::new(ForwardLink::new(peer))
         };
-        let key = (address.to_owned(), node_id);
-        Arc::clone(forwards.entry(key).or_insert_with(connect))
+        let target = (address.to_owned(), node_id, kind);
+        Arc::clone(forwards.entry(target).or_insert_with(connect))
     }
 
     /// Closes the connections to all addresses but these.
@@ -255,6 +262,6 @@ impl Links {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|address, _| addresses.contains(address.as_str()));
         let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
-        forwards.retain(|(address, _), _| addresses.contains(address.as_str()));
+        forwards.retain(|(address, _, _), _| addresses.contains(address.as_str()));
     }
 }
