@@ -44,6 +44,8 @@ pub(crate) struct Core {
     pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
     /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
+    /// Whether its disk has lost entries that it had acknowledged: it takes part in nothing.
+    pub(crate) has_lost_tail: AtomicBool,
     /// The snapshot that is being received.
     pub(crate) installs: Installs,
     /// Held during a membership change: one at a time.

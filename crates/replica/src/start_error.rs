@@ -1,6 +1,7 @@
 //! Why a replica does not start, and what to do about it.
 
 use crate::log::store::LogOpenError;
+use crate::raft::type_config::LogId;
 use crate::state::rows::RowError;
 use crate::storage::StorageError;
 use flotilla_engine::NodeId;
@@ -60,6 +61,17 @@ pub enum StartError {
     /// Log and state do not belong together.
     #[error("log and state of the data directory do not belong together: {0}")]
     Mixed(String),
+    /// The disk has lost entries that this member had acknowledged to its leader, and perhaps votes.
+    #[error(
+        "expected the log up to entry {acknowledged}, which this member had acknowledged, but it ends at {last}: the disk \
+         has lost data"
+    )]
+    TailLost {
+        /// The last entry that it had acknowledged.
+        acknowledged: u64,
+        /// The last entry that it has.
+        last: u64,
+    },
     /// The state has diverged, and this node cannot replace it by another member's (design rule
     /// 11).
     #[error(
@@ -173,6 +185,14 @@ const REJOIN: &str = "keep the directory for inspection and leave this node stop
     `flo cluster add-learner` and `promote`";
 
 impl StartError {
+    /// The error for a log that ends at `last`, although the member has acknowledged more.
+    pub(crate) fn tail_lost(acknowledged: LogId, last: Option<LogId>) -> Self {
+        Self::TailLost {
+            acknowledged: acknowledged.index(),
+            last: last.map_or(0, |last| last.index()),
+        }
+    }
+
     /// What to do.
     #[must_use]
     pub fn hint(&self) -> String {
@@ -188,6 +208,9 @@ impl StartError {
                  the other members'; then restart the process"
                     .to_owned()
             }
+            Self::TailLost { .. } => format!(
+                "its votes may be lost too, so it must not vote under its old id: {REJOIN}"
+            ),
             Self::OtherNode { .. } => {
                 "start it with the node id that created the directory, or with its own --data-dir"
                     .to_owned()

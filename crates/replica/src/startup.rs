@@ -36,6 +36,7 @@ use crate::state::machine::Machine;
 use crate::state::rows::{self, Identity};
 use crate::state::store::StateStore;
 use crate::storage::{DirectoryLock, Storage, StorageError};
+use crate::tuning::Tuning;
 use openraft::StorageHelper;
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -169,6 +170,9 @@ fn open_directory(
         let directory = directory.clone();
         StartError::Log { directory, error }
     })?;
+    if let Some(acknowledged) = log.lost() {
+        return Err(StartError::tail_lost(acknowledged, log.last()));
+    }
     identity::check_together(log.purged(), store.reader().as_ref())
         .map_err(|error| error.into_start_error(directory))?;
     identity::check_engine_version(config.engine_version, store.as_ref())?;
@@ -195,7 +199,8 @@ fn open_directory(
 }
 
 /// Repairs what a crash during the installation of a snapshot has left: a log that does not
-/// continue the state, and a snapshot that does not reach the log.
+/// continue the state, and a snapshot that does not reach the log. Refuses a log that ends before the last entry of which it
+/// knows that it was committed: it had that entry.
 async fn fit_log(opened: &OpenDirectory, directory: &Path) -> Result<(), StartError> {
     let applied_position = rows::applied_position(opened.store.reader().as_ref());
     let applied_position =
@@ -206,6 +211,11 @@ async fn fit_log(opened: &OpenDirectory, directory: &Path) -> Result<(), StartEr
             directory: directory.to_owned(),
             error: LogOpenError::Device(DeviceError(Box::new(error))),
         })?;
+    }
+    if let Some(committed) = opened.log.committed()
+        && Some(committed) > opened.log.last()
+    {
+        return Err(StartError::tail_lost(committed, opened.log.last()));
     }
     identity::cover_purged(opened.log.purged(), opened.store.as_ref())
         .map_err(|error| error.into_start_error(directory))
@@ -286,11 +296,7 @@ async fn assemble(
         log: opened.log,
         store: opened.store,
         applied_state: opened.applied_state,
-        queue: Arc::new(Queue::new(QueueBounds {
-            intake_max: config.tuning.intake_max,
-            progress_max: config.tuning.progress_max,
-            bytes_max: config.tuning.waiting_bytes_max,
-        })),
+        queue: Arc::new(Queue::new(queue_bounds(&config.tuning))),
         batch_counters: Arc::<BatchCounters>::default(),
         submit_counters: SubmitCounters::default(),
         barrier,
@@ -299,6 +305,7 @@ async fn assemble(
         readable: watch::Sender::new(false),
         fatal: watch::Sender::new(None),
         is_admitted: AtomicBool::new(false),
+        has_lost_tail: AtomicBool::new(false),
         installs: Installs::default(),
         changing: Arc::new(Mutex::new(())),
         disk: watch::Sender::default(),
@@ -308,6 +315,14 @@ async fn assemble(
         _lock: opened.lock,
     };
     Ok((Arc::new(core), rounds))
+}
+
+fn queue_bounds(tuning: &Tuning) -> QueueBounds {
+    QueueBounds {
+        intake_max: tuning.intake_max,
+        progress_max: tuning.progress_max,
+        bytes_max: tuning.waiting_bytes_max,
+    }
 }
 
 fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) {

@@ -3,8 +3,8 @@
 //!
 //! Acknowledgements rest on synced writes, so only one node is torn at a time, and the
 //! next only after it has caught up: the others still have what it lost. A node may also detect that
-//! synced data is damaged, and refuse to start with an error that says so. An operator would replace
-//! it; here its log is restored.
+//! synced data is damaged, and refuse to start with an error that says so, or end once its leader tells it what it has
+//! lost. An operator would replace it; here its log is restored.
 
 use super::Nemesis;
 use super::kill::a_follower;
@@ -24,11 +24,10 @@ pub(super) struct TornWrite {
     torn: Option<Torn>,
 }
 
-/// The torn file, and its earlier content.
+/// The node with the torn file, and the earlier content of all files of its log.
 struct Torn {
     node: u64,
-    file: PathBuf,
-    whole: Vec<u8>,
+    whole: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Nemesis for TornWrite {
@@ -43,13 +42,13 @@ impl Nemesis for TornWrite {
         };
         stage.cluster.kill(victim);
         let data = stage.cluster.node(victim).data_dir().to_owned();
-        let Some(file) = newest(&data.join("log"), "log") else {
+        let log = data.join("log");
+        let Some(file) = newest(&log, "log") else {
             return format!("SIGKILL {victim}, whose log has no file");
         };
         self.torn = Some(Torn {
             node: victim,
-            whole: fs::read(&file).expect("a file of a killed node"),
-            file: file.clone(),
+            whole: contents(&log),
         });
         let bytes = stage.random.random_range(1..TORN_BYTES_MAX);
         let how = match stage.random.random_range(0..3) {
@@ -67,16 +66,38 @@ impl Nemesis for TornWrite {
         let node = stage.cluster.node_mut(torn.node);
         node.restart();
         let settled = wait_until("the torn node to serve or to refuse", TIMEOUT, || {
-            match (node.is_alive(), node.status()) {
+            // A linearizable read: it has the entries that it had acknowledged, unless its leader told it that it has not.
+            let read = node.flo().run(&["--timeout", "5s", "ns", "list"]);
+            match (node.is_alive(), read) {
                 (false, _) => Ok(false),
-                (true, Ok(_)) => Ok(true),
-                (true, Err(error)) => Err(error),
+                (true, answer) if answer.code == 0 => Ok(true),
+                (true, answer) => Err(answer.show()),
             }
         });
         if !settled {
             node.kill();
-            fs::write(&torn.file, &torn.whole).expect("a disk with room");
+            restore(&node.data_dir().join("log"), &torn.whole);
         }
+    }
+}
+
+/// The files of a folder.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = fs::read_dir(folder).expect("a folder of a killed node");
+    let files = files.map(|file| file.expect("a file of a killed node").path());
+    let read = |file: PathBuf| {
+        let bytes = fs::read(&file).expect("a file of a killed node");
+        (file, bytes)
+    };
+    files.map(read).collect()
+}
+
+/// Gives a folder these files only.
+fn restore(folder: &Path, files: &[(PathBuf, Vec<u8>)]) {
+    fs::remove_dir_all(folder).expect("a folder of a killed node");
+    fs::create_dir(folder).expect("a disk with room");
+    for (file, bytes) in files {
+        fs::write(file, bytes).expect("a disk with room");
     }
 }
 

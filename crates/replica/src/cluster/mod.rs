@@ -8,6 +8,7 @@ pub(crate) mod hung_disk;
 pub(crate) mod leader_contact;
 pub(crate) mod leadership;
 pub(crate) mod log_purge;
+pub(crate) mod lost_tail;
 pub(crate) mod members;
 pub(crate) mod rebuild;
 pub(crate) mod recovery;

@@ -91,6 +91,39 @@ async fn a_vote_is_durable_when_the_call_returns_and_a_commit_index_needs_no_syn
 }
 
 #[tokio::test]
+async fn entries_that_were_acknowledged_are_missed_unless_a_newer_leader_removed_them() {
+    let device = Arc::new(MemoryDevice::default());
+    let mut store = open(device.clone()).unwrap();
+    let leader = Vote::new_committed(4, 2);
+    store.save_vote(&leader).await.unwrap();
+    let entries = (0..10).map(|index| entry(4, index)).collect();
+    append(&mut store, entries).await.await.unwrap().unwrap();
+    assert!(!store.has_lost(&leader, log_id(4, 9)));
+    device.lose(9);
+    let mut restarted = open(Arc::new(device.after_power_cut(0))).unwrap();
+    assert!(!restarted.has_lost(&leader, log_id(4, 9)), "it is durable");
+    let restarted_without = open(device).unwrap();
+    assert!(restarted_without.has_lost(&leader, log_id(4, 9)));
+    assert!(!restarted_without.has_lost(&leader, log_id(4, 8)));
+    // A newer leader may remove them.
+    let newer = Vote::new_committed(5, 3);
+    restarted.save_vote(&newer).await.unwrap();
+    restarted.truncate_after(Some(log_id(4, 5))).await.unwrap();
+    assert!(!restarted.has_lost(&leader, log_id(4, 9)));
+    assert!(restarted.has_lost(&newer, log_id(4, 9)));
+}
+
+#[tokio::test]
+async fn a_log_that_has_lost_entries_is_marked_durably() {
+    let device = Arc::new(MemoryDevice::default());
+    let store = open(device.clone()).unwrap();
+    assert_eq!(store.lost(), None);
+    store.mark_lost(log_id(4, 9)).await.unwrap();
+    let restarted = open(Arc::new(device.after_power_cut(0))).unwrap();
+    assert_eq!(restarted.lost(), Some(log_id(4, 9)));
+}
+
+#[tokio::test]
 async fn nothing_is_acknowledged_after_a_failed_write() {
     let device = Arc::new(MemoryDevice::default());
     let mut store = open(device.clone()).unwrap();

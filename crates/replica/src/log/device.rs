@@ -20,6 +20,8 @@ pub enum Fact {
     Purged,
     /// The last known committed log id; may lag.
     Committed,
+    /// The last log id that this node had acknowledged when it found that its disk has lost entries.
+    Lost,
 }
 
 /// One write, in the order of the queue.

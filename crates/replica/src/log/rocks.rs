@@ -18,7 +18,13 @@ const WRITE_BUFFER_BYTES: usize = 32 << 20;
 /// RocksDB merges flushed files once there are this many. By then most records are purged. Until then, the files use up to
 /// 256 MiB.
 const UNMERGED_FILES: i32 = 8;
-const FACTS: [Fact; 4] = [Fact::Identity, Fact::Vote, Fact::Purged, Fact::Committed];
+const FACTS: [Fact; 5] = [
+    Fact::Identity,
+    Fact::Vote,
+    Fact::Purged,
+    Fact::Committed,
+    Fact::Lost,
+];
 
 /// The log in a RocksDB directory.
 pub(crate) struct RocksLog {
@@ -134,6 +140,7 @@ fn fact_key(fact: Fact) -> [u8; 2] {
         Fact::Vote => b'v',
         Fact::Purged => b'p',
         Fact::Committed => b'c',
+        Fact::Lost => b'l',
     };
     [PREFIX_FACT, name]
 }

@@ -161,6 +161,37 @@ impl LogStore {
         self.read_window(|window| window.last)
     }
 
+    /// The last entry of which the log knows that it was committed.
+    pub(crate) fn committed(&self) -> Option<LogId> {
+        self.read_window(|window| window.committed)
+    }
+
+    /// Whether the log lacks entries up to `acknowledged`, which this node has acknowledged to the leader with this vote.
+    /// Only a newer leader may have removed them, to which this node has then given its vote before.
+    pub(crate) fn has_lost(&self, vote: &Vote, acknowledged: LogId) -> bool {
+        self.read_window(|window| {
+            let is_newest = window.vote.is_none_or(|own| own <= *vote);
+            let last = window.last.map(|last| last.index());
+            is_newest && last < Some(acknowledged.index())
+        })
+    }
+
+    /// The last entry that this node had acknowledged, if its disk is known to have lost some.
+    pub(crate) fn lost(&self) -> Option<LogId> {
+        self.read_window(|window| window.lost)
+    }
+
+    /// Records that the disk has lost entries up to `acknowledged`.
+    ///
+    /// # Errors
+    /// [`io::Error`] if the device fails.
+    pub(crate) async fn mark_lost(&self, acknowledged: LogId) -> io::Result<()> {
+        let bytes = vote::encode_log_id(&acknowledged);
+        let fact = Fact::Lost;
+        self.write_durably(vec![Operation::Set { fact, bytes }])
+            .await
+    }
+
     /// Makes the log begin after the last entry that the state has applied, unless the log has that
     /// entry. What the log holds then is in the state, or was never committed: openraft deletes it
     /// after it has installed a snapshot, and does not start if a crash came in between.
@@ -426,6 +457,7 @@ fn load(device: &dyn LogDevice) -> Result<Window, LogOpenError> {
     window.purged = log_id(Fact::Purged)?;
     window.last = window.purged;
     window.committed = log_id(Fact::Committed)?;
+    window.lost = log_id(Fact::Lost)?;
     window.vote = facts
         .get(&Fact::Vote)
         .map(|bytes| vote::decode_vote(bytes))

@@ -20,6 +20,8 @@ pub(crate) struct Window {
     pub(crate) purged: Option<LogId>,
     pub(crate) committed: Option<LogId>,
     pub(crate) vote: Option<Vote>,
+    /// See [`Fact::Lost`](crate::log::device::Fact::Lost).
+    pub(crate) lost: Option<LogId>,
     pub(crate) meter: Meter,
 }
 

@@ -1,5 +1,6 @@
 //! openraft's network: how it reaches a peer.
 
+use crate::log::vote::Vote;
 use crate::membership::Member;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::convert;
@@ -107,9 +108,10 @@ impl NetStreamAppend<TypeConfig> for Connection {
     {
         let pipeline = Pipeline::default();
         let (local, target) = (Arc::clone(&self.local), self.target);
-        let requests = pipeline
-            .requests(input)
-            .map(move |request| convert::append_out(&request, local.sender(target)));
+        let requests = pipeline.requests(input).map(move |request| {
+            let acknowledged = local.acknowledged(target, &request.vote);
+            convert::append_out(&request, acknowledged, local.sender(target))
+        });
         Box::pin(async move {
             // openraft's backoff after a failure comes before the first request. Connecting without
             // it would retry a peer that refuses connections in a tight loop.
@@ -118,6 +120,7 @@ impl NetStreamAppend<TypeConfig> for Connection {
                 let nothing: BoxStream<'s, Appended> = Box::pin(futures::stream::empty());
                 return Ok(nothing);
             };
+            let vote = convert::vote_in(first.vote).map_err(|error| NetworkError::new(&error))?;
             let requests = futures::stream::iter([first]).chain(requests);
             let opened = tokio::time::timeout(STALL, self.calls.append(Box::pin(requests))).await;
             let responses = opened
@@ -125,6 +128,7 @@ impl NetStreamAppend<TypeConfig> for Connection {
                 .map_err(rpc_error)?;
             let session = Session {
                 connection: self,
+                vote,
                 responses,
                 pipeline,
             };
@@ -140,6 +144,8 @@ impl NetStreamAppend<TypeConfig> for Connection {
 /// An open stream of appends.
 struct Session<'s> {
     connection: &'s Connection,
+    /// The leader's, with which the stream began.
+    vote: Vote,
     responses: Responses<AppendResponse>,
     pipeline: Pipeline,
 }
@@ -166,7 +172,11 @@ impl Session<'_> {
                         target,
                         convert::disk_pressure_in(response.disk_pressure),
                     );
-                    return Some(match convert::appended_in(response) {
+                    let response = convert::appended_in(response);
+                    if let Ok(Ok(Some(matching))) = &response {
+                        local.note_acknowledged(target, self.vote, *matching);
+                    }
+                    return Some(match response {
                         Ok(Ok(matching)) if !self.pipeline.note_response(&matching) => continue,
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),

@@ -1,7 +1,7 @@
 //! Serves the calls of this node's peers.
 
 use crate::cluster::disk_pressure::DiskPressure;
-use crate::cluster::status;
+use crate::cluster::{lost_tail, status};
 use crate::core::Core;
 use crate::membership::cluster_id;
 use crate::network::caller::Caller;
@@ -21,6 +21,7 @@ use futures::stream::{self, StreamExt};
 use openraft::async_runtime::watch::WatchReceiver;
 use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -44,7 +45,8 @@ impl Handler {
     /// Until it is known that this is not a wiped member, it takes part in nothing.
     /// Consensus that ends takes no calls either, and would log each as an error.
     fn check_admitted(&self) -> PeerResult<()> {
-        if self.core.shutdown.is_cancelled() {
+        let has_lost_tail = self.core.has_lost_tail.load(Ordering::Acquire);
+        if self.core.shutdown.is_cancelled() || has_lost_tail {
             return Err(PeerError::Unreachable("it is stopping".to_owned()));
         }
         if self.core.is_admitted() {
@@ -95,7 +97,8 @@ impl PeerCalls for Handler {
                 let read = core
                     .local
                     .admit(request.sender.clone())
-                    .and_then(|_| convert::append_in(request).map_err(PeerError::from));
+                    .and_then(|_| lost_tail::check(core, &request))
+                    .and_then(|()| convert::append_in(request).map_err(PeerError::from));
                 if let Err(error) = &read {
                     tracing::warn!(%error, "an append was refused");
                 }

@@ -3,6 +3,7 @@
 use crate::clock::StampClock;
 use crate::cluster::disk_pressure::DiskPressure;
 use crate::execution::BlockingPool;
+use crate::log::vote::Vote;
 use crate::membership::StoredMembership;
 use crate::network::caller::{Caller, host_of};
 use crate::network::calls::{PeerCalls, PeerError};
@@ -10,6 +11,7 @@ use crate::network::forward::{ForwardKind, ForwardLink, ForwardPeer};
 use crate::network::protocol::{KnownMember, Sender};
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::network::transport::Transport;
+use crate::raft::type_config::LogId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
@@ -34,6 +36,8 @@ pub(crate) struct Local {
     client_addresses: Mutex<BTreeMap<u64, String>>,
     /// The hosts of members: of those that its configuration names, and of those that members have named.
     hosts: Mutex<BTreeSet<String>>,
+    /// What the others have acknowledged to this node as leader: its vote, and the last entry.
+    acknowledged: Mutex<BTreeMap<u64, (Vote, LogId)>>,
     /// The others' disk pressure, as reported since the last change of leaders.
     disk_pressures: Mutex<BTreeMap<u64, DiskPressure>>,
 }
@@ -61,6 +65,7 @@ impl Local {
             cluster_id: OnceLock::new(),
             client_addresses: Mutex::default(),
             hosts: Mutex::new(name.hosts),
+            acknowledged: Mutex::default(),
             disk_pressures: Mutex::default(),
         }
     }
@@ -154,6 +159,23 @@ impl Local {
         self.client_addresses().get(&node_id).cloned()
     }
 
+    /// Records that a node has acknowledged the log up to this entry to this node as the leader with this vote.
+    pub(crate) fn note_acknowledged(&self, node_id: u64, vote: Vote, last: LogId) {
+        let mut acknowledged = self.all_acknowledged();
+        let known = acknowledged.entry(node_id).or_insert((vote, last));
+        *known = match known {
+            (known_vote, known_last) if *known_vote == vote => (vote, last.max(*known_last)),
+            _ => (vote, last),
+        };
+    }
+
+    /// The last entry that a node has acknowledged to this node as the leader with this vote.
+    pub(crate) fn acknowledged(&self, node_id: u64, vote: &Vote) -> Option<LogId> {
+        let acknowledged = self.all_acknowledged();
+        let known = acknowledged.get(&node_id).filter(|known| known.0 == *vote);
+        known.map(|(_, last)| *last)
+    }
+
     /// Records a node's disk pressure.
     pub(crate) fn note_disk_pressure(&self, node_id: u64, disk_pressure: DiskPressure) {
         self.disk_pressures().insert(node_id, disk_pressure);
@@ -185,6 +207,10 @@ impl Local {
 
     fn hosts(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all_acknowledged(&self) -> MutexGuard<'_, BTreeMap<u64, (Vote, LogId)>> {
+        self.acknowledged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {

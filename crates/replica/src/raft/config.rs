@@ -33,9 +33,9 @@ pub(crate) fn config(tuning: &Tuning) -> Result<Config, ConfigError> {
         // A restarted leader would serve state that is not applied again yet.
         enable_leader_restore: Some(false),
         enable_pre_vote: Some(true),
-        // A follower whose disk lost what it had acknowledged gets it again. Without this, openraft
-        // would end the leader, which still has it (only with debug assertions: in a release build
-        // it would continue with an inconsistent position).
+        // A follower whose disk lost what it had acknowledged ends (`cluster/lost_tail.rs`), but the leader must not.
+        // Without this, openraft would end it with debug assertions; in a release build, it would continue with an
+        // inconsistent position.
         allow_log_reversion: Some(true),
         // Without this, bridge partitions deadlock.
         quorum_loss_probe_interval: Some(election_max_ms * 5 / 2),

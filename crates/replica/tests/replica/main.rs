@@ -8,6 +8,7 @@ mod divergence;
 mod foreign;
 mod formation;
 mod hung_disk;
+mod lost_tail;
 mod membership;
 mod records;
 mod serving;

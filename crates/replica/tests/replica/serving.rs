@@ -385,7 +385,7 @@ async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
 }
 
 #[tokio::test]
-async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_stops_no_other_node() {
+async fn a_follower_whose_log_lost_entries_that_its_state_has_continues_and_stops_no_other_node() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let leader = cluster.leader().await;
     for number in 0..20 {
