@@ -147,6 +147,7 @@ mod tests {
         let summary = BackupSummary {
             header: BackupHeader {
                 cluster_id: "c1".to_owned(),
+                group_id: 0,
                 node_id: 2,
                 term: 3,
                 index: 41,

@@ -20,6 +20,9 @@ pub enum BackupFault {
     /// Its format is unknown to this version.
     #[error("expected backup format {FORMAT}, but the file has format {0}")]
     FormatUnknown(u8),
+    /// It is of a Raft group that this version does not have.
+    #[error("expected a backup of Raft group 0, but the file is of group {0}")]
+    GroupUnknown(u64),
     /// It is truncated.
     #[error("expected more of the backup, but it is cut short after byte {0}")]
     CutShort(u64),
@@ -46,7 +49,9 @@ impl BackupFault {
         match self {
             Self::Unreadable { .. } => "check the disk, or use another copy of the file",
             Self::Foreign => "give a file that `flo cluster backup` wrote",
-            Self::FormatUnknown(_) => "use the version of flo that wrote it, or a newer one",
+            Self::FormatUnknown(_) | Self::GroupUnknown(_) => {
+                "use the version of flo that wrote it, or a newer one"
+            }
             Self::CutShort(_) => "its copy is incomplete: copy it again, or use another backup",
             Self::Damaged { .. } | Self::Trailing(_) => {
                 "the file has changed since it was written: use another copy, or another backup"

@@ -1,6 +1,7 @@
 //! The header and the end block of a backup.
 
 use crate::membership::{cluster_id, term_of};
+use crate::network::links::GROUP_ID;
 use crate::raft::type_config::LogId;
 use crate::state::rows::{self, RowError};
 use flotilla_engine::codec;
@@ -23,6 +24,8 @@ pub enum BackupOrigin {
 pub struct BackupHeader {
     /// The cluster that was backed up.
     pub cluster_id: String,
+    /// The Raft group within the cluster; always 0.
+    pub group_id: u64,
     /// The node that made the backup.
     pub node_id: u64,
     /// The term of the last entry in it.
@@ -82,6 +85,7 @@ impl BackupHeader {
         let taken_at_ms = since_epoch.map_or(0, |time| time.as_millis());
         Ok(Some(Self {
             cluster_id,
+            group_id: GROUP_ID,
             node_id: source.node_id,
             term: term_of(&log_id),
             index: log_id.index(),

@@ -3,6 +3,7 @@
 use super::fault::BackupFault;
 use super::header::{BackupHeader, End};
 use super::{BODY_BYTES_MAX, FORMAT, KIND_END, KIND_HEADER, KIND_ROWS, MAGIC};
+use crate::network::links::GROUP_ID;
 use crate::state::rows;
 use crate::state::snapshot::Unpacker;
 use flotilla_engine::store::Writes;
@@ -66,6 +67,9 @@ impl<R: Read> Reader<R> {
         }
         let header = BackupHeader::decode(&block.body);
         let header = header.map_err(|error| block.damaged(error))?;
+        if header.group_id != GROUP_ID {
+            return Err(BackupFault::GroupUnknown(header.group_id));
+        }
         Ok(Self {
             input,
             header,
@@ -202,5 +206,44 @@ impl Block {
             offset: self.offset,
             reason: reason.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::BackupOrigin;
+    use super::super::writer::Writer;
+    use super::*;
+    use flotilla_engine::store::MemoryStore;
+    use std::sync::Arc;
+
+    /// A backup of a group, without rows.
+    fn backup_of(group_id: u64) -> Vec<u8> {
+        let header = BackupHeader {
+            cluster_id: "cluster".to_owned(),
+            group_id,
+            node_id: 1,
+            term: 1,
+            index: 1,
+            digest: 0,
+            now_ms: 0,
+            taken_at_ms: 0,
+            origin: BackupOrigin::Serving,
+            version: String::new(),
+        };
+        let mut writer = Writer::new(header, Arc::new(MemoryStore::default()));
+        let mut bytes = Vec::new();
+        while let Some(piece) = writer.next().unwrap() {
+            bytes.extend_from_slice(&piece);
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_backup_of_another_raft_group_is_refused() {
+        assert!(Reader::open(backup_of(0).as_slice()).is_ok());
+        let other = backup_of(7);
+        let refused = Reader::open(other.as_slice());
+        assert!(matches!(refused, Err(BackupFault::GroupUnknown(7))));
     }
 }

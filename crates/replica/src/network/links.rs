@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 /// The hosts of members that a node remembers beside its membership.
 const HOSTS_MAX: usize = 256;
 /// The only Raft group of a cluster.
-const GROUP_ID: u64 = 0;
+pub(crate) const GROUP_ID: u64 = 0;
 
 /// What this node reports about itself with every message.
 pub(crate) struct Local {
