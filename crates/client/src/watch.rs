@@ -48,15 +48,7 @@ impl Client {
         mut request: v1::WatchRunRequest,
     ) -> BoxStream<'static, Result<WatchUpdate, ClientError>> {
         request.prepare(self.namespace());
-        let watch = Watch {
-            client: self.clone(),
-            request,
-            stream: None,
-            status: None,
-            progressed: Instant::now(),
-            backoff: Backoff::default(),
-        };
-        try_unfold(watch, |mut watch| async move {
+        try_unfold(Watch::new(self.clone(), request), |mut watch| async move {
             Ok(watch.next().await?.map(|update| (update, watch)))
         })
         .boxed()
@@ -137,12 +129,23 @@ struct Watch {
     stream: Option<OpenCall<Streaming<v1::WatchRunResponse>>>,
     /// The last status that was returned.
     status: Option<v1::RunStatusChange>,
-    /// When the last message arrived.
-    progressed: Instant,
+    /// When the first stream was lost since the last message.
+    lost: Option<Instant>,
     backoff: Backoff,
 }
 
 impl Watch {
+    fn new(client: Client, request: v1::WatchRunRequest) -> Self {
+        Self {
+            client,
+            request,
+            stream: None,
+            status: None,
+            lost: None,
+            backoff: Backoff::default(),
+        }
+    }
+
     async fn next(&mut self) -> Result<Option<WatchUpdate>, ClientError> {
         if self.status.as_ref().is_some_and(is_end) {
             return Ok(None);
@@ -152,7 +155,7 @@ impl Watch {
             let position = *position;
             let failure = match answer.message().await {
                 Ok(Some(response)) => {
-                    self.progressed = Instant::now();
+                    self.lost = None;
                     self.backoff.reset();
                     if let Some(update) = response.update.and_then(|update| self.admit(update)) {
                         return Ok(Some(update));
@@ -217,8 +220,9 @@ impl Watch {
     /// Waits before the stream is opened again, unless a retry is pointless.
     async fn lose(&mut self, failure: Failure) -> Result<(), ClientError> {
         self.stream = None;
-        let is_late = self.progressed.elapsed() >= self.client.timeout();
-        if is_late || failure.verdict == Verdict::Final {
+        // A run that has waited for long has sent nothing for as long.
+        let lost = *self.lost.get_or_insert_with(Instant::now);
+        if lost.elapsed() >= self.client.timeout() || failure.verdict == Verdict::Final {
             return Err(failure.error);
         }
         sleep(self.backoff.next_delay()).await;
@@ -246,5 +250,29 @@ fn is_end(status: &v1::RunStatusChange) -> bool {
         | v1::RunStatus::Pending
         | v1::RunStatus::Running
         | v1::RunStatus::Waiting => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ClientOptions;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_has_waited_for_long_is_watched_at_another_node() {
+        let client = Client::connect(ClientOptions::default()).expect("well-formed");
+        let timeout = client.timeout();
+        let mut watch = Watch::new(client, v1::WatchRunRequest::default());
+        let mut lose = async || watch.lose(Failure::stream_lost("expected an update")).await;
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        assert_eq!(lose().await, Ok(()), "nothing has failed before");
+        tokio::time::advance(timeout / 2).await;
+        assert_eq!(lose().await, Ok(()));
+        tokio::time::advance(timeout / 2).await;
+        let error = lose()
+            .await
+            .expect_err("no node has served for the timeout");
+        assert_eq!(error.code(), "stream_lost");
     }
 }

@@ -48,6 +48,7 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
 pub use cluster::disk_pressure::DiskPressure;
 pub use cluster::formation::Formation;
+pub use cluster::leader_contact::Standstill;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
 pub use environment::{Environment, NoObserver, NoOffers, Observer, OfferSource};

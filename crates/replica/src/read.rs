@@ -96,8 +96,8 @@ impl ReadRounds {
                 .await
                 .ok()
                 .flatten();
-            if index.is_some() {
-                core.leader_contact.confirm();
+            if let Some(round) = index {
+                core.leader_contact.confirm(round.index);
             }
             for waiter in waiters.drain(..) {
                 let index = index.filter(|round| round.is_local || !waiter.is_forwarded);

@@ -3,6 +3,7 @@
 use crate::backup::{Backup, BackupError};
 use crate::cluster::change::{ChangeError, ClusterChange};
 use crate::cluster::formation::Formation;
+use crate::cluster::leader_contact::Standstill;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
 use crate::core::Core;
@@ -211,6 +212,13 @@ impl Replica {
     #[must_use]
     pub fn has_leader_contact(&self) -> bool {
         self.core().has_leader_contact()
+    }
+
+    /// Why this node learns nothing of what the cluster commits, if that has lasted for longer than
+    /// an election: whoever waits for a change in [`Replica::view`] must not wait here.
+    #[must_use]
+    pub fn standstill(&self) -> watch::Receiver<Option<Standstill>> {
+        self.core().leader_contact.standstill()
     }
 
     /// Whether this node belongs to a cluster, according to its own log: not while it waits to be

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
-use flotilla_replica::ReadError;
+use flotilla_replica::{ReadError, Standstill};
 
 /// Whether the process can continue.
 ///
@@ -20,7 +20,8 @@ pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
 }
 
 /// Whether the node may serve: it runs, is not stopping, is a member, has caught up with the log
-/// since its start, and has recent contact with a leader that has a quorum, which may be itself.
+/// since its start, has recent contact with a leader that has a quorum, which may be itself, and
+/// applies what that leader commits.
 ///
 /// # Errors
 /// [`Refusal`], with the reason.
@@ -42,5 +43,9 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
         return Err(Refusal::new(ServerCode::NoLeader, message)
             .with_hint("a majority of the nodes must be up; `flo cluster status` shows them"));
     }
-    Ok(())
+    match *replica.standstill().borrow() {
+        Some(Standstill::NothingApplied) => Err(Standstill::NothingApplied.into()),
+        // The contact may be newer.
+        Some(Standstill::NoLeader) | None => Ok(()),
+    }
 }

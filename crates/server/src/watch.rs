@@ -69,6 +69,28 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     shared: Arc<S>,
 }
 
+/// Returns once nobody can wait at this node any longer, with what to tell a waiting caller: the node stops, or has
+/// learned nothing of what the cluster commits for longer than an election takes. The same call at another node
+/// continues the wait.
+pub(crate) async fn interrupted(context: &Context) -> Refusal {
+    let mut standstill = context.gateway.replica().standstill();
+    let stands_still = async {
+        match standstill
+            .wait_for(Option::is_some)
+            .await
+            .map(|found| *found)
+        {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = context.shutdown.cancelled() => Refusal::shutting_down(),
+        found = stands_still => found.into(),
+    }
+}
+
 /// Wakes watchers for what is applied from the subscription on. Ends with `context.shutdown`.
 pub(crate) fn start(context: Arc<Context>, mut subscription: Subscription) -> JoinHandle<()> {
     tokio::spawn(async move {

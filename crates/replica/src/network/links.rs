@@ -207,6 +207,8 @@ impl Local {
 
     fn hosts(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn all_acknowledged(&self) -> MutexGuard<'_, BTreeMap<u64, (Vote, LogId)>> {
         self.acknowledged
             .lock()

@@ -14,4 +14,5 @@ mod records;
 mod serving;
 mod snapshots;
 mod stale_reads;
+mod standstill;
 mod upgrade;

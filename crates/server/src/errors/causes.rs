@@ -5,7 +5,9 @@ use super::refusal::Refusal;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{Rejection, StartRejection};
-use flotilla_replica::{BackupError, ChangeError, ChangeRefusal, ReadError, SubmitError};
+use flotilla_replica::{
+    BackupError, ChangeError, ChangeRefusal, ReadError, Standstill, SubmitError,
+};
 use std::time::Duration;
 use tonic::Code;
 
@@ -68,6 +70,21 @@ impl From<SubmitError> for Refusal {
             SubmitError::Diverged => diverged(),
             SubmitError::Shutdown => Self::shutting_down(),
         }
+    }
+}
+
+impl From<Standstill> for Refusal {
+    fn from(standstill: Standstill) -> Self {
+        let message = match standstill {
+            Standstill::NoLeader => {
+                "expected a leader with a quorum, but this node has had no recent contact with one"
+            }
+            Standstill::NothingApplied => {
+                "expected this node to apply what the cluster commits, but it applies nothing"
+            }
+        };
+        Self::new(ServerCode::NodeStandstill, message)
+            .with_hint("ask another node; `flo cluster status` shows which nodes are up")
     }
 }
 

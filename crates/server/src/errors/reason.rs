@@ -74,6 +74,8 @@ codes! {
         "The node has not caught up with the log since its start.";
     NodeDiverged "node_diverged" Unavailable
         "The node's state differs from that of the others, and it has stopped serving.";
+    NodeStandstill "node_standstill" Unavailable
+        "The node has lost contact with the leader, or applies nothing: it ends what waits there. Another node may serve.";
     ShuttingDown "shutting_down" Unavailable
         "The node is stopping.";
     Unavailable "unavailable" Unavailable

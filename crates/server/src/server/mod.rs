@@ -67,6 +67,17 @@ impl Server {
     /// [`ServerError`] if the configuration is invalid, a port is in use or the data directory
     /// cannot be used.
     pub async fn start(config: ServerConfig) -> Result<Self, ServerError> {
+        Self::start_over(config, |sockets| sockets).await
+    }
+
+    /// As [`Server::start`], over wrapped sockets between the members, so that a test can cut them.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub async fn start_over(
+        config: ServerConfig,
+        wrap: impl FnOnce(Arc<dyn Sockets>) -> Arc<dyn Sockets>,
+    ) -> Result<Self, ServerError> {
         config.validate()?;
         let tls = load_tls(&config)?;
         let (listener, address) = listen(config.listen).await?;
@@ -86,7 +97,10 @@ impl Server {
         let memory = Memory::of_node(&config);
         let faulty_environment = faults::faulty_environment();
         let environment = Environment {
-            transport: Arc::new(GrpcTransport::over(sockets(tls.as_ref(), Port::Peers))),
+            transport: Arc::new(GrpcTransport::over(wrap(sockets(
+                tls.as_ref(),
+                Port::Peers,
+            )))),
             offers: hub.clone(),
             clock: faulty_environment.clock,
             storage: faulty_environment.storage,

@@ -7,6 +7,7 @@ use super::poll::{Revocation, ToWorker};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
+use crate::watch::interrupted;
 use flotilla_api::v1;
 use prost::Message;
 use std::sync::Arc;
@@ -77,7 +78,10 @@ async fn gather(
     gathered: &mut TaskBatch,
     deadline: Instant,
 ) -> Result<(), Refusal> {
-    let mut next = timeout_at(deadline, poll.next()).await.ok().flatten();
+    let mut next = tokio::select! {
+        next = timeout_at(deadline, poll.next()) => next.ok().flatten(),
+        refusal = interrupted(context) => return Err(refusal),
+    };
     while let Some(message) = next {
         match message {
             ToWorker::Task(assignment) => {

@@ -13,6 +13,7 @@ use crate::limits::{
     HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX,
 };
+use crate::watch::interrupted;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
 use futures::FutureExt;
@@ -86,13 +87,14 @@ impl Session {
         (session, sent)
     }
 
-    /// Serves the stream until the worker ends it, its poll is closed or the node stops.
+    /// Serves the stream until the worker ends it, its poll is closed, or the node stops or is cut
+    /// off.
     pub(super) async fn serve(mut self) {
-        let shutdown = self.context.shutdown.clone();
+        let context = self.context.clone();
         // A node that stops also closes its polls: the worker learns the cause, not the consequence.
         let ended = tokio::select! {
             biased;
-            () = shutdown.cancelled() => Err(Refusal::shutting_down()),
+            refusal = interrupted(&context) => Err(refusal),
             ended = self.talk() => ended,
         };
         if let Err(refusal) = ended {

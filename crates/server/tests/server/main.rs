@@ -20,6 +20,7 @@ mod runs;
 mod schedules;
 mod schemas;
 mod serving;
+mod standstill;
 mod streams;
 mod triggers;
 mod wait;

@@ -3,11 +3,12 @@
 use crate::wait::until;
 use flotilla_api::v1;
 use flotilla_engine::store::Writes;
-use flotilla_replica::{RocksStorage, StartError, Storage, StorageError};
+use flotilla_replica::{RocksStorage, Sockets, StartError, Storage, StorageError};
 use flotilla_server::{Peer, Server, ServerConfig, ServerError};
 use futures::future::join_all;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -60,10 +61,20 @@ impl Node {
 
     /// Starts the three nodes of a cluster, and waits until all of them know the leader.
     pub(crate) async fn start_cluster() -> Vec<Self> {
-        let peers = peers();
+        Self::start_cluster_over(|_, sockets| sockets).await
+    }
+
+    /// As [`Node::start_cluster`]; `wrap` wraps the sockets of each node, by its id, to the other members.
+    pub(crate) async fn start_cluster_over(
+        wrap: impl Fn(u64, Arc<dyn Sockets>) -> Arc<dyn Sockets>,
+    ) -> Vec<Self> {
+        let (peers, wrap) = (&peers(), &wrap);
         let start = async |node_id| {
             let data = tempfile::tempdir().unwrap();
-            let server = ready(member(node_id, &peers, data.path())).await;
+            let config = member(node_id, peers, data.path());
+            let server = Server::start_over(config, |sockets| wrap(node_id, sockets));
+            let server = server.await.unwrap();
+            server.ready().await.unwrap();
             Self::serve(server, data)
         };
         join_all([1, 2, 3].map(start)).await

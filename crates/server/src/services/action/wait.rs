@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::watch::{RunChanges, Watch};
+use crate::watch::{self, RunChanges, Watch};
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
@@ -66,7 +66,7 @@ pub(super) async fn until_ended(
         tokio::select! {
             () = end_watch.notified() => {}
             () = sleep_until(until) => return whole().await,
-            () = context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+            refusal = watch::interrupted(context) => return Err(refusal),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::WAIT_MS_MAX;
 use crate::request;
+use crate::watch;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::limits::{READ_RECORDS_DEFAULT, READ_RECORDS_MAX};
@@ -48,12 +49,12 @@ pub(super) async fn read(
         tokio::select! {
             () = end_watch.notified() => {}
             () = sleep_until(until) => {}
-            () = context.shutdown.cancelled() => {
+            refusal = watch::interrupted(context) => {
                 // Only this call knows where the tail was: a retry on another node would start at
                 // that node's tail and lose the records in between.
                 return is_at_tail
                     .then(|| message(page, has_more))
-                    .ok_or_else(Refusal::shutting_down);
+                    .ok_or(refusal);
             }
         }
     }

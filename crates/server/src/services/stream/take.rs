@@ -12,6 +12,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::{DEADLINE_DEFAULT, WAIT_MS_MAX};
 use crate::request;
+use crate::watch;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, StreamName};
 use flotilla_engine::limits::READ_RECORDS_MAX;
@@ -113,7 +114,7 @@ impl Taker<'_> {
                     biased;
                     turn = turn.lock() => turn,
                     () = sleep_until(self.deadline) => return Ok(Vec::new()),
-                    () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+                    refusal = watch::interrupted(self.context) => return Err(refusal),
                 };
                 // The previous consumer may have taken them.
                 if self.has_records()? {
@@ -135,7 +136,7 @@ impl Taker<'_> {
                 () = appended.notified() => {}
                 () = ready.notified() => {}
                 () = sleep_until(until) => {}
-                () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+                refusal = watch::interrupted(self.context) => return Err(refusal),
             }
         }
     }

@@ -2,13 +2,14 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::watch;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, RunEnding, RunSummary};
 use tokio::time::{Instant, sleep_until};
 
-/// How the run has ended; `None` if it is open at `until`, or if the node stops.
+/// How the run has ended; `None` if it is open at `until`, or as soon as nobody can wait here.
 ///
 /// The run exists at the leader; this node may be behind.
 pub(super) async fn until_ended(
@@ -49,7 +50,7 @@ pub(super) async fn until_ended(
         tokio::select! {
             () = end_watch.notified() => {}
             () = sleep_until(until) => return Ok(None),
-            () = context.shutdown.cancelled() => return Ok(None),
+            _ = watch::interrupted(context) => return Ok(None),
         }
         let last_notification = end_watch.last_notification();
         // All callers that wait for the run share one read.

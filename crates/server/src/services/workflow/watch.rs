@@ -6,7 +6,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::WATCH_UPDATES_MAX;
 use crate::request;
-use crate::watch::{LookRange, RunChanges, RunLook};
+use crate::watch::{self, LookRange, RunChanges, RunLook};
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
 use flotilla_engine::Rejection;
@@ -74,7 +74,7 @@ pub(super) async fn watch(
 }
 
 impl RunWatch {
-    /// Sends changes until the run ends, the caller disconnects or the node stops.
+    /// Sends changes until the run ends, the caller disconnects or nobody can wait here any longer.
     async fn serve(mut self) {
         let mut last_status = None;
         loop {
@@ -94,8 +94,8 @@ impl RunWatch {
             tokio::select! {
                 () = self.changes.notified() => {}
                 () = self.updates.closed() => return,
-                () = self.context.shutdown.cancelled() => {
-                    drop(self.updates.try_send(Err(Refusal::shutting_down().into())));
+                refusal = watch::interrupted(&self.context) => {
+                    drop(self.updates.try_send(Err(refusal.into())));
                     return;
                 }
             }
