@@ -3,18 +3,27 @@
 //! A message that needs a response is kept until the response arrives. After a broken stream, all
 //! unanswered messages are sent again on the next one, and the hello names every held task, so that
 //! the cluster assigns again only what never arrived (A4).
+//!
+//! A message that the cluster refuses for now, because it is overloaded or has no leader, is sent
+//! again later on the same stream: a new stream costs the cluster more than the message.
 
 use super::lease::TouchOrder;
 use super::recent::Recent;
 use super::report::Report;
+use super::session::{NOT_LEADER, WORKER_NOT_FOUND};
+use crate::backoff::Backoff;
 use crate::error::{ClientError, ErrorKind};
 use crate::period::millis;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The code of a touch that is refused because the task is cancelled.
 const TASK_CANCELLED: &str = "task_cancelled";
+/// How long a refused message waits at most, whatever the cluster requests.
+const DEFERRED_MAX: Duration = Duration::from_secs(30);
 
 /// The tasks that a worker holds and the messages that it has to send.
 #[derive(Debug)]
@@ -26,6 +35,14 @@ pub(super) struct Ledger {
     over: Recent,
     queue: VecDeque<Outgoing>,
     unanswered: BTreeMap<u64, Outgoing>,
+    /// Messages that were refused for now, by when they are sent again, in the order of refusal.
+    deferred: BTreeMap<(Instant, u64), Outgoing>,
+    /// How many messages were deferred.
+    deferrals: u64,
+    /// The jitter of what is deferred.
+    backoff: Backoff,
+    /// How many reports were accepted.
+    reports_accepted: u64,
     /// The number of the last message on this stream.
     sequence: u64,
     /// Tasks received on this stream.
@@ -76,6 +93,10 @@ impl Ledger {
             over: Recent::default(),
             queue: VecDeque::new(),
             unanswered: BTreeMap::new(),
+            deferred: BTreeMap::new(),
+            deferrals: 0,
+            backoff: Backoff::default(),
+            reports_accepted: 0,
             sequence: 0,
             received: 0,
             offered: 0,
@@ -142,6 +163,8 @@ impl Ledger {
     pub(super) fn forget(&mut self, token: &str) {
         self.close(token);
         self.queue.retain(|outgoing| !outgoing.is_report_of(token));
+        self.deferred
+            .retain(|_, outgoing| !outgoing.is_report_of(token));
     }
 
     /// Whether it offers slots.
@@ -157,6 +180,26 @@ impl Ledger {
     /// Whether no task is held.
     pub(super) fn is_all_reported(&self) -> bool {
         self.tasks.is_empty()
+    }
+
+    /// How many reports the cluster has accepted since the start.
+    pub(super) fn reports_accepted(&self) -> u64 {
+        self.reports_accepted
+    }
+
+    /// When [`Self::queue_deferred`] has something to do.
+    pub(super) fn next_deferred(&self) -> Option<Instant> {
+        self.deferred.keys().next().map(|(due, _)| *due)
+    }
+
+    /// Queues the messages whose delay is over.
+    pub(super) fn queue_deferred(&mut self) {
+        let now = Instant::now();
+        while let Some(first) = self.deferred.first_entry()
+            && first.key().0 <= now
+        {
+            self.queue.push_back(first.remove());
+        }
     }
 
     /// Whether [`Self::next_message`] has one.
@@ -185,19 +228,29 @@ impl Ledger {
     /// Records a response.
     pub(super) fn answer(&mut self, result: v1::MessageResult) -> Option<Order> {
         let outgoing = self.unanswered.remove(&result.sequence)?;
-        let error = result.result.and_then(|result| result.error);
-        match error.as_ref().map(ClientError::from_item) {
-            None => {
-                self.finish(outgoing);
-                None
-            }
-            Some(error) => self.refuse(outgoing, error),
+        let Some(item) = result.result.and_then(|result| result.error) else {
+            self.finish(outgoing);
+            return None;
+        };
+        let error = ClientError::from_item(&item);
+        if is_about_stream(&error) {
+            self.queue.push_back(outgoing);
+            return Some(Order::Reopen(error));
         }
+        if error.is_passing() {
+            self.defer(outgoing, Duration::from_millis(item.retry_delay_ms));
+            return None;
+        }
+        self.refuse(outgoing, error)
     }
 
     fn finish(&mut self, outgoing: Outgoing) {
         match outgoing {
-            Outgoing::Report { token, .. } => self.close(&token),
+            Outgoing::Report { token, .. } => {
+                self.reports_accepted += 1;
+                self.backoff.reset();
+                self.close(&token);
+            }
             // No one waits if the handler has ended meanwhile.
             Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
             Outgoing::Heartbeat { .. } => {}
@@ -211,11 +264,19 @@ impl Ledger {
         }
     }
 
-    fn refuse(&mut self, outgoing: Outgoing, error: ClientError) -> Option<Order> {
-        if is_about_stream(&error) {
-            self.queue.push_back(outgoing);
-            return Some(Order::Reopen(error));
+    /// Sends a message again after the delay that the cluster requested. The jitter keeps workers
+    /// that were refused together from returning together.
+    fn defer(&mut self, outgoing: Outgoing, delay: Duration) {
+        // The next heartbeat replaces it.
+        if matches!(outgoing, Outgoing::Heartbeat { .. }) {
+            return;
         }
+        let due = Instant::now() + delay.min(DEFERRED_MAX) + self.backoff.next_delay();
+        self.deferrals += 1;
+        self.deferred.insert((due, self.deferrals), outgoing);
+    }
+
+    fn refuse(&mut self, outgoing: Outgoing, error: ClientError) -> Option<Order> {
         let is_malformed = error.kind() == ErrorKind::Usage;
         match outgoing {
             Outgoing::Report {
@@ -303,18 +364,17 @@ impl Outgoing {
     }
 }
 
-/// Whether another stream, or a new registration, may give a better response.
+/// Whether only a stream to another node, or a new registration, can give a better response.
 fn is_about_stream(error: &ClientError) -> bool {
-    matches!(error.kind(), ErrorKind::Retryable | ErrorKind::Unknown)
-        || error.code() == super::session::WORKER_NOT_FOUND
+    [NOT_LEADER, WORKER_NOT_FOUND].contains(&error.code())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::worker::ActionResult;
-    use std::time::Duration;
     use tokio::sync::oneshot;
+    use tonic::Code;
 
     /// A ledger with an open stream and all slots offered.
     fn ledger(concurrency: usize) -> Ledger {
@@ -403,6 +463,88 @@ mod tests {
             "none came on this stream, and one still runs"
         );
         assert_eq!(next(&mut ledger), "nothing");
+    }
+
+    fn refusal(sequence: u64, code: Code, reason: &str, retry_delay_ms: u64) -> v1::MessageResult {
+        let error = v1::ItemError {
+            code: code.into(),
+            reason: reason.to_owned(),
+            retry_delay_ms,
+            ..v1::ItemError::default()
+        };
+        let result = v1::ItemResult {
+            error: Some(error),
+            ..v1::ItemResult::default()
+        };
+        v1::MessageResult {
+            sequence,
+            result: Some(result),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_for_now_is_sent_again_after_the_requested_delay() {
+        let mut ledger = ledger(2);
+        ledger.receive("t1");
+        ledger.report("t1".to_owned(), success());
+        ledger.heartbeat(1);
+        while ledger.next_message().is_some() {}
+        let exhausted = Code::ResourceExhausted;
+        assert_eq!(ledger.answer(refusal(4, exhausted, "overloaded", 9)), None);
+        assert_eq!(ledger.next_deferred(), None, "a heartbeat is not repeated");
+        let delay = Duration::from_millis(200);
+        let refused = Instant::now();
+        assert_eq!(
+            ledger.answer(refusal(3, exhausted, "overloaded", 200)),
+            None
+        );
+        let due = ledger.next_deferred().expect("the report is deferred");
+        assert!(due > refused + delay && due <= refused + 2 * delay);
+        ledger.queue_deferred();
+        assert_eq!(next(&mut ledger), "nothing");
+        assert_eq!(ledger.tasks_count(), 1, "it is still held");
+
+        tokio::time::sleep_until(due).await;
+        ledger.queue_deferred();
+        assert_eq!(next(&mut ledger), "completion t1");
+        let answer = v1::MessageResult {
+            sequence: 6,
+            result: None,
+        };
+        assert_eq!(ledger.answer(answer), None);
+        assert_eq!(ledger.reports_accepted(), 1);
+        assert!(ledger.is_all_reported());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deferred_report_of_a_lost_task_is_not_sent() {
+        let mut ledger = ledger(1);
+        ledger.receive("t1");
+        ledger.report("t1".to_owned(), success());
+        assert_eq!(next(&mut ledger), "completion t1");
+        let unavailable = Code::Unavailable;
+        let answer = refusal(3, unavailable, "no_leader", u64::MAX);
+        assert_eq!(ledger.answer(answer), None);
+        let due = ledger.next_deferred().expect("the report is deferred");
+        assert!(due <= Instant::now() + 2 * DEFERRED_MAX);
+        ledger.forget("t1");
+        assert_eq!(ledger.next_deferred(), None);
+    }
+
+    #[test]
+    fn only_another_leader_or_a_registration_makes_the_worker_open_another_stream() {
+        for reason in [NOT_LEADER, WORKER_NOT_FOUND] {
+            let mut ledger = ledger(1);
+            ledger.receive("t1");
+            ledger.report("t1".to_owned(), success());
+            assert_eq!(next(&mut ledger), "completion t1");
+            let order = ledger.answer(refusal(3, Code::Unavailable, reason, 0));
+            let Some(Order::Reopen(error)) = order else {
+                panic!("expected another stream, but the order is {order:?}")
+            };
+            assert_eq!(error.code(), reason);
+            assert_eq!(next(&mut ledger), "completion t1");
+        }
     }
 
     #[test]

@@ -27,6 +27,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// registered is unhealthy after 90 s, and the process is expected to end.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// A stream that has lived for this long was useful, even without a report.
+const PROVEN_AFTER: Duration = Duration::from_secs(5);
+
 /// The lifecycle of a worker.
 pub(super) struct Service {
     pub(super) setup: Arc<Setup>,
@@ -172,9 +175,15 @@ impl Service {
             Ok(connected) => connected,
             Err(end) => return end,
         };
-        backoff.reset();
         self.note_hello_ok(hello_ok);
-        self.talk(&mut link, stop).await
+        let (opened, accepted) = (Instant::now(), self.ledger.reports_accepted());
+        let end = self.talk(&mut link, stop).await;
+        // A greeting alone proves nothing: a leader that greets and then breaks off would be called
+        // several times a second by each of its workers.
+        if self.ledger.reports_accepted() > accepted || opened.elapsed() >= PROVEN_AFTER {
+            backoff.reset();
+        }
+        end
     }
 
     async fn connect(&mut self) -> Result<(Link, v1::HelloOk), SessionEnd> {

@@ -16,7 +16,7 @@ pub(super) const WORKER_NOT_FOUND: &str = "worker_not_found";
 /// The code of a report on a task that is over.
 const ACTION_RUN_ENDED: &str = "action_run_ended";
 /// The reason with which a node redirects a worker to the leader.
-const NOT_LEADER: &str = "not_leader";
+pub(super) const NOT_LEADER: &str = "not_leader";
 
 /// Why a stream ended.
 #[derive(Debug)]
@@ -64,6 +64,7 @@ impl Service {
             }
             let is_stopping = self.is_stopping();
             let hard_stop_at = self.hard_stop_at();
+            let deferred = self.ledger.next_deferred();
             // A closed channel is a broken stream: the last incoming message says why.
             let can_send = self.ledger.has_message() && !link.outgoing.is_closed();
             tokio::select! {
@@ -80,6 +81,9 @@ impl Service {
                 },
                 (token, report) = self.task_pool.next() => self.ledger.report(token, report),
                 Some(order) = self.touches.recv() => self.ledger.touch(order),
+                () = sleep_until(deferred.unwrap_or_else(never)), if deferred.is_some() => {
+                    self.ledger.queue_deferred();
+                }
                 _ = heartbeat.tick() => self.ledger.heartbeat(self.task_pool.len()),
                 () = stop.cancelled(), if !is_stopping => self.stop_gracefully(),
                 () = sleep_until(hard_stop_at), if is_stopping => self.stop_hard(),

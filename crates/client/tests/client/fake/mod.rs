@@ -348,10 +348,22 @@ impl WorkerStream {
 
     /// Refuses the numbered message.
     pub(crate) async fn refuse(&self, sequence: u64, code: Code, reason: &str) {
+        self.refuse_with(sequence, (code, reason, Duration::ZERO))
+            .await;
+    }
+
+    /// Refuses the numbered message for now, and says when to repeat it.
+    pub(crate) async fn postpone(&self, sequence: u64, reason: &str, delay: Duration) {
+        let code = Code::ResourceExhausted;
+        self.refuse_with(sequence, (code, reason, delay)).await;
+    }
+
+    async fn refuse_with(&self, sequence: u64, (code, reason, delay): (Code, &str, Duration)) {
         let error = v1::ItemError {
             code: code.into(),
             reason: reason.to_owned(),
             message: "expected something else".to_owned(),
+            retry_delay_ms: u64::try_from(delay.as_millis()).expect("a short delay"),
             ..v1::ItemError::default()
         };
         let result = Some(v1::ItemResult {
