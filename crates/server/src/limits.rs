@@ -118,6 +118,9 @@ pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
 pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
 /// As [`STREAM_MESSAGES_MAX`], in bytes: a few tasks of any size, or many small ones.
 pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
+/// Results of reports that wait until a slow worker reads, beyond [`STREAM_BYTES_MAX`]; with more,
+/// its stream ends. In bytes.
+pub(crate) const RESULTS_WAITING_BYTES_MAX: usize = 1 << 20;
 /// Reports of one stream that may be in flight before another message is read, which may add a
 /// batch.
 pub(crate) const REPORTS_IN_FLIGHT_MAX: usize = 1_024;

@@ -31,6 +31,12 @@ pub(crate) struct Receiver<T> {
     messages: mpsc::Receiver<SizedMessage<T>>,
 }
 
+/// Room for one message.
+pub(super) struct Permit<'s, T> {
+    room: OwnedSemaphorePermit,
+    place: mpsc::Permit<'s, SizedMessage<T>>,
+}
+
 /// A message and the capacity that it holds until it is received.
 struct SizedMessage<T> {
     message: T,
@@ -50,15 +56,12 @@ pub(super) fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message of `bytes` bytes once there is room for it.
-    pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
+    /// Waits until there is room for a message of `bytes` bytes. Cancel-safe.
+    pub(super) async fn reserve(&self, bytes: usize) -> Result<Permit<'_, T>, NotSent> {
         let room = Arc::clone(&self.room).acquire_many_owned(self.weight(bytes));
         let room = room.await.map_err(|_| NotSent)?;
-        let weighed = SizedMessage {
-            message,
-            _room: room,
-        };
-        self.messages.send(weighed).await.map_err(|_| NotSent)
+        let place = self.messages.reserve().await.map_err(|_| NotSent)?;
+        Ok(Permit { room, place })
     }
 
     /// Sends a message of `bytes` bytes if there is room for it now.
@@ -74,6 +77,16 @@ impl<T> Sender<T> {
 
     fn weight(&self, bytes: usize) -> u32 {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.bytes_max)
+    }
+}
+
+impl<T> Permit<'_, T> {
+    /// Sends the message.
+    pub(super) fn send(self, message: T) {
+        self.place.send(SizedMessage {
+            message,
+            _room: self.room,
+        });
     }
 }
 
@@ -125,7 +138,7 @@ mod tests {
         let (sender, mut receiver) = channel(BOUNDS);
         assert_eq!(sender.try_send('a', 60), Ok(()));
         assert_eq!(sender.try_send('b', 60), Err(NotSent));
-        assert_eq!(sender.send('b', 60).now_or_never(), None);
+        assert!(sender.reserve(60).now_or_never().is_none());
         assert_eq!(receiver.recv().await, Some('a'));
         assert_eq!(sender.try_send('b', 60), Ok(()));
         assert_eq!(receiver.try_recv(), Some('b'));
@@ -144,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_that_is_larger_than_the_channel_passes_alone() {
         let (sender, mut receiver) = channel(BOUNDS);
-        assert_eq!(sender.send('a', usize::MAX).await, Ok(()));
+        sender.reserve(usize::MAX).await.ok().unwrap().send('a');
         assert_eq!(sender.try_send('b', 1), Err(NotSent));
         assert_eq!(receiver.recv().await, Some('a'));
         assert_eq!(sender.try_send('b', 1), Ok(()));
@@ -153,9 +166,9 @@ mod tests {
     #[tokio::test]
     async fn a_sender_that_waits_for_room_learns_that_the_receiver_was_dropped() {
         let (sender, receiver) = channel(BOUNDS);
-        assert_eq!(sender.send('a', 100).await, Ok(()));
-        let waiting = sender.send('b', 100);
+        assert_eq!(sender.try_send('a', 100), Ok(()));
+        let waiting = sender.reserve(100);
         drop(receiver);
-        assert_eq!(waiting.await, Err(NotSent));
+        assert_eq!(waiting.await.err(), Some(NotSent));
     }
 }

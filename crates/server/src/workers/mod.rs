@@ -7,6 +7,7 @@ mod forward;
 mod handshake;
 mod hub;
 mod long_poll;
+mod outbox;
 mod pending_actions;
 mod poll;
 mod polls;
@@ -15,7 +16,6 @@ mod registry;
 mod reports;
 mod service;
 mod session;
-mod stream_sender;
 
 pub(crate) use hub::Hub;
 pub(crate) use pending_actions::ScanResult;

@@ -4,9 +4,9 @@ use super::assignment;
 use super::channel::{Bounds, Receiver, Sender, channel};
 use super::handshake::{Handshake, Leased, bounded};
 use super::hub::{Hub, OpenPoll};
+use super::outbox::Outbox;
 use super::poll::{PollClosed, ToWorker};
 use super::reports;
-use super::stream_sender::StreamSender;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
@@ -16,10 +16,12 @@ use crate::limits::{
 use crate::watch::interrupted;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
+use flotilla_engine::ids::ActionRunNumber;
 use futures::FutureExt;
 use futures::Stream;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
@@ -42,7 +44,12 @@ struct EstablishedSession<'s> {
     session: &'s mut Session,
     handshake: Handshake,
     poll: OpenPoll,
-    stream_sender: StreamSender,
+    outbox: Outbox,
+    /// The worker's leases that were not compared with what it holds yet.
+    leases: VecDeque<ActionRunNumber>,
+    /// The worker's slots, if they came before its leased tasks were delivered again: those take
+    /// slots too.
+    slots: Option<u64>,
 }
 
 /// A report and the number of its response.
@@ -109,12 +116,14 @@ impl Session {
         };
         let handshake = Handshake::new(hello)?;
         let poll = self.hub.open(handshake.request(&self.context)?)?;
-        let stream_sender = StreamSender::new(self.outgoing.clone(), handshake.supports_batches());
+        let outbox = Outbox::new(self.outgoing.clone(), handshake.supports_batches());
         let mut established = EstablishedSession {
             session: self,
             handshake,
             poll,
-            stream_sender,
+            outbox,
+            leases: VecDeque::new(),
+            slots: None,
         };
         established.exchange().await
     }
@@ -147,19 +156,20 @@ impl EstablishedSession<'_> {
         self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
         loop {
+            self.redeliver()?;
+            // Nothing here waits for the worker to read, except its next tasks.
+            let (has_messages, takes_tasks) = (!self.outbox.is_empty(), !self.outbox.is_full());
             tokio::select! {
-                message = self.poll.next() => match message {
-                    Some(message) => self.deliver(message).await?,
+                sent = self.outbox.send_next(), if has_messages => sent?,
+                message = self.poll.next(), if takes_tasks => match message {
+                    Some(message) => self.deliver(message),
                     None => return Err(self.poll.why_closed().into()),
                 },
-                Some(first) = reports.next() => {
-                    let mut results = vec![first];
-                    while results.len() < REPORTS_BATCH_MAX
-                        && let Some(Some(next)) = reports.next().now_or_never()
-                    {
-                        results.push(next);
+                Some(result) = reports.next() => {
+                    self.outbox.add_result(result)?;
+                    while let Some(Some(next)) = reports.next().now_or_never() {
+                        self.outbox.add_result(next)?;
                     }
-                    self.stream_sender.results(results).await?;
                 }
                 inbound = self.session.incoming.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
                     let Ok(Some(inbound)) = inbound else { return Ok(()) };
@@ -170,8 +180,8 @@ impl EstablishedSession<'_> {
         }
     }
 
-    /// Answers the hello, redelivers the worker's leased tasks that it does not hold, and names those that are cancelled.
-    async fn accept_hello(&self) -> Result<(), Refusal> {
+    /// Answers the hello.
+    async fn accept_hello(&mut self) -> Result<(), Refusal> {
         let standing = self.handshake.standing(&self.session.context)?;
         // It may have begun to drain between the poll's request and its opening.
         self.poll.set_draining(standing.is_draining);
@@ -185,27 +195,47 @@ impl EstablishedSession<'_> {
             status,
             supports_batches: true,
         });
-        self.stream_sender.send(hello_ok).await?;
-        for task in standing.leases {
+        self.leases = standing.leases.into();
+        self.outbox.add(hello_ok);
+        self.outbox.send_next().await
+    }
+
+    /// Delivers the next leased task that the worker does not hold, and names those that are
+    /// cancelled. When it is through, the worker's slots count.
+    fn redeliver(&mut self) -> Result<(), Refusal> {
+        while !self.outbox.is_full()
+            && let Some(task) = self.leases.pop_front()
+        {
             let leased = self.handshake.leased(&self.session.context, task)?;
             let Some(Leased { missing, cancelled }) = leased else {
                 continue;
             };
             if let Some(task) = missing {
                 self.poll.count_task();
-                self.stream_sender.tasks(vec![task]).await?;
+                self.outbox.add_tasks(vec![task]);
             }
             if let Some(revocation) = cancelled {
-                let message = assignment::cancelled(revocation);
-                self.stream_sender.send(message).await?;
+                self.outbox.add(assignment::cancelled(revocation));
             }
         }
-        Ok(())
+        match self.slots.take_if(|_| self.leases.is_empty()) {
+            Some(max_tasks_total) => self.take_slots(max_tasks_total),
+            None => Ok(()),
+        }
     }
 
-    /// Sends an entry's message for the worker, along with others that are ready: tasks that come
-    /// together travel together.
-    async fn deliver(&mut self, first: ToWorker) -> Result<(), Refusal> {
+    fn take_slots(&self, max_tasks_total: u64) -> Result<(), Refusal> {
+        if self.poll.is_draining() {
+            // It may have registered again, which ends its drain (A20).
+            let standing = self.handshake.standing(&self.session.context)?;
+            self.poll.set_draining(standing.is_draining);
+        }
+        Ok(self.poll.set_total(max_tasks_total)?)
+    }
+
+    /// Adds an entry's message for the worker to the outbox, along with others that are ready: tasks
+    /// that come together travel together.
+    fn deliver(&mut self, first: ToWorker) {
         let (mut tasks, mut bytes) = (Vec::new(), 0);
         let mut next = Some(first);
         while let Some(message) = next {
@@ -217,16 +247,12 @@ impl EstablishedSession<'_> {
                     }
                 }
                 ToWorker::Revoked(revocation) => {
-                    self.stream_sender.tasks(std::mem::take(&mut tasks)).await?;
-                    self.stream_sender
-                        .send(assignment::cancelled(revocation))
-                        .await?;
+                    self.outbox.add_tasks(std::mem::take(&mut tasks));
+                    self.outbox.add(assignment::cancelled(revocation));
                 }
                 ToWorker::Draining => {
-                    self.stream_sender.tasks(std::mem::take(&mut tasks)).await?;
-                    self.stream_sender
-                        .send(Outbound::Draining(v1::Draining {}))
-                        .await?;
+                    self.outbox.add_tasks(std::mem::take(&mut tasks));
+                    self.outbox.add(Outbound::Draining(v1::Draining {}));
                 }
             }
             let is_full = tasks.len() == TASKS_BATCH_MAX || bytes >= TASKS_BATCH_BYTES;
@@ -236,7 +262,7 @@ impl EstablishedSession<'_> {
                 self.poll.next_ready()
             };
         }
-        self.stream_sender.tasks(tasks).await
+        self.outbox.add_tasks(tasks);
     }
 
     fn read(&self, assignment: Assignment) -> Option<v1::TaskAssignment> {
@@ -254,15 +280,10 @@ impl EstablishedSession<'_> {
     }
 
     /// Handles a message and returns the reports in it, which need a response.
-    fn receive(&self, inbound: v1::WorkerMessage) -> Result<Vec<NumberedReport>, Refusal> {
+    fn receive(&mut self, inbound: v1::WorkerMessage) -> Result<Vec<NumberedReport>, Refusal> {
         match inbound.message {
             Some(Inbound::Slots(slots)) => {
-                if self.poll.is_draining() {
-                    // It may have registered again, which ends its drain (A20).
-                    let standing = self.handshake.standing(&self.session.context)?;
-                    self.poll.set_draining(standing.is_draining);
-                }
-                self.poll.set_total(slots.max_tasks_total)?;
+                self.slots = Some(slots.max_tasks_total);
                 Ok(Vec::new())
             }
             Some(Inbound::Completions(v1::TaskCompletions { completions })) => {

@@ -1,6 +1,7 @@
 //! Workers: streams and long polls, at the leader and at other nodes.
 
 use crate::node::{Node, refused};
+use crate::wait::until;
 use flotilla_api::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc;
@@ -383,4 +384,69 @@ async fn drain(
         ..v1::DrainRequest::default()
     };
     node.workers().drain(request).await
+}
+
+/// Gives this many large tasks to a worker, which then disconnects.
+async fn lease(node: &Node, worker: &str, count: u64) -> Vec<v1::TaskAssignment> {
+    let mut stream = Stream::handshake_result(node, worker, 1).await;
+    let mut tasks = Vec::new();
+    for received in 1..=count {
+        let input = format!("\"{}\"", "x".repeat(1 << 19));
+        invoke(node, input, BTreeMap::new()).await;
+        tasks.push(stream.task().await);
+        let max_tasks_total = received + 1;
+        stream
+            .say(Message::Slots(v1::WorkerSlots { max_tasks_total }))
+            .await;
+    }
+    tasks
+}
+
+async fn action_run(node: &Node, id: &str) -> v1::ActionRun {
+    let request = v1::GetActionRunRequest {
+        action_run_id: id.to_owned(),
+        ..v1::GetActionRunRequest::default()
+    };
+    let found = node.actions().get_action_run(request).await;
+    found.unwrap().into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_does_not_read_keeps_its_leases_and_is_heard() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    // More than the connection and the node hold for a worker that does not read.
+    let tasks = lease(&node, "w", 40).await;
+    let [touched, ended] = [&tasks[0], &tasks[1]];
+    let found = action_run(&node, &touched.action_run_id).await;
+    let lease_end = found.lease_expires_at_ms.unwrap();
+
+    let stream = Stream::open(&node).await;
+    let hello = v1::WorkerHello {
+        held_task_tokens: vec![touched.task_token.clone(), ended.task_token.clone()],
+        ..hello("w")
+    };
+    stream.say(Message::Hello(hello)).await;
+    let touch = v1::TaskTouch {
+        task_token: touched.task_token.clone(),
+        extend_ms: 3_600_000,
+    };
+    stream.say_numbered(1, Message::Touch(touch)).await;
+    let completion = v1::TaskCompletion {
+        task_token: ended.task_token.clone(),
+        ..v1::TaskCompletion::default()
+    };
+    stream
+        .say_numbered(2, Message::Completion(completion))
+        .await;
+    until("the lease to be extended", async || {
+        let found = action_run(&node, &touched.action_run_id).await;
+        (found.lease_expires_at_ms? > lease_end).then_some(())
+    })
+    .await;
+    until("the report to be accepted", async || {
+        let found = action_run(&node, &ended.action_run_id).await;
+        (found.status() == v1::ActionRunStatus::Completed).then_some(())
+    })
+    .await;
 }

@@ -1,0 +1,194 @@
+//! What waits to be sent on a worker's stream (A22).
+//!
+//! A worker may read slowly, or not at all. Its session must not wait for it: it handles the
+//! worker's reports and touches meanwhile, so that no lease ends because of it. So messages wait
+//! here, and the session takes no more tasks until they are sent. The results of reports cannot
+//! wait for the session, so they have their own bound.
+
+use super::channel::{NotSent, Sender};
+use super::poll::PollClosed;
+use crate::errors::Refusal;
+use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
+use flotilla_api::v1;
+use prost::Message as _;
+use std::collections::VecDeque;
+use tonic::Status;
+use v1::server_message::Message as Outbound;
+
+/// What waits to be sent on a worker's stream, in the form that the worker supports: one item per
+/// message, or several batched.
+pub(super) struct Outbox {
+    outgoing: Sender<Result<v1::ServerMessage, Status>>,
+    supports_batches: bool,
+    messages: VecDeque<v1::ServerMessage>,
+    results: VecDeque<v1::MessageResult>,
+    /// The encoded size of the results.
+    results_bytes: usize,
+}
+
+impl Outbox {
+    /// An empty outbox over the transport of a stream.
+    pub(super) fn new(
+        outgoing: Sender<Result<v1::ServerMessage, Status>>,
+        supports_batches: bool,
+    ) -> Self {
+        Self {
+            outgoing,
+            supports_batches,
+            messages: VecDeque::new(),
+            results: VecDeque::new(),
+            results_bytes: 0,
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.results.is_empty()
+    }
+
+    /// Whether anything other than results waits: then the worker gets no more tasks.
+    pub(super) fn is_full(&self) -> bool {
+        !self.messages.is_empty()
+    }
+
+    /// Adds a message.
+    pub(super) fn add(&mut self, message: Outbound) {
+        let message = Some(message);
+        self.messages.push_back(v1::ServerMessage { message });
+    }
+
+    /// Adds tasks.
+    pub(super) fn add_tasks(&mut self, tasks: Vec<v1::TaskAssignment>) {
+        if !self.supports_batches {
+            tasks
+                .into_iter()
+                .for_each(|task| self.add(Outbound::Task(task)));
+        } else if !tasks.is_empty() {
+            self.add(Outbound::Tasks(v1::TaskAssignments { tasks }));
+        }
+    }
+
+    /// Adds the result of a report.
+    ///
+    /// # Errors
+    /// [`PollClosed::Lost`] if the worker has left too many unread.
+    pub(super) fn add_result(&mut self, result: v1::MessageResult) -> Result<(), PollClosed> {
+        self.results_bytes += result.encoded_len();
+        self.results.push_back(result);
+        if self.results_bytes > RESULTS_WAITING_BYTES_MAX {
+            return Err(PollClosed::Lost);
+        }
+        Ok(())
+    }
+
+    /// Sends the next message once the transport has room for it: results first, because they are
+    /// small and free the worker's slots. Cancel-safe. A refusal because the worker is gone reaches
+    /// no caller.
+    pub(super) async fn send_next(&mut self) -> Result<(), Refusal> {
+        let batch_max = if self.supports_batches {
+            REPORTS_BATCH_MAX
+        } else {
+            1
+        };
+        let count = self.results.len().min(batch_max);
+        let results = self.results.iter().take(count);
+        let bytes = match self.messages.front() {
+            Some(message) if count == 0 => message.encoded_len(),
+            Some(_) | None => results.map(v1::MessageResult::encoded_len).sum(),
+        };
+        let room = self.outgoing.reserve(bytes).await.map_err(|NotSent| {
+            Refusal::unavailable("expected the worker to be connected, but it is gone")
+        })?;
+        if count > 0 {
+            self.results_bytes -= bytes;
+            let results: Vec<_> = self.results.drain(..count).collect();
+            room.send(Ok(self.results_message(results)));
+        } else if let Some(message) = self.messages.pop_front() {
+            room.send(Ok(message));
+        }
+        Ok(())
+    }
+
+    fn results_message(&self, mut results: Vec<v1::MessageResult>) -> v1::ServerMessage {
+        let message = if self.supports_batches {
+            Some(Outbound::Results(v1::MessageResults { results }))
+        } else {
+            results.pop().map(Outbound::Result)
+        };
+        v1::ServerMessage { message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::channel::{Bounds, Receiver, channel};
+    use futures::FutureExt;
+
+    fn outbox(supports_batches: bool) -> (Outbox, Receiver<Result<v1::ServerMessage, Status>>) {
+        let (outgoing, sent) = channel(Bounds {
+            messages_max: 2,
+            bytes_max: 1 << 20,
+        });
+        (Outbox::new(outgoing, supports_batches), sent)
+    }
+
+    fn result(sequence: u64) -> v1::MessageResult {
+        v1::MessageResult {
+            sequence,
+            result: None,
+        }
+    }
+
+    /// The next message that was sent, in short form.
+    fn sent(receiver: &mut Receiver<Result<v1::ServerMessage, Status>>) -> String {
+        match receiver.try_recv().and_then(|sent| sent.unwrap().message) {
+            None => "nothing".to_owned(),
+            Some(Outbound::Tasks(batch)) => format!("{} tasks", batch.tasks.len()),
+            Some(Outbound::Results(batch)) => format!("{} results", batch.results.len()),
+            Some(Outbound::Result(result)) => format!("result {}", result.sequence),
+            Some(other) => format!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn results_pass_tasks_that_wait_for_a_slow_reader() {
+        let (mut outbox, mut receiver) = outbox(true);
+        for _ in 0..3 {
+            outbox.add_tasks(vec![v1::TaskAssignment::default()]);
+        }
+        outbox.send_next().await.unwrap();
+        outbox.send_next().await.unwrap();
+        assert!(outbox.send_next().now_or_never().is_none(), "it is full");
+        assert!(outbox.is_full());
+        outbox.add_result(result(1)).unwrap();
+        outbox.add_result(result(2)).unwrap();
+        assert_eq!(sent(&mut receiver), "1 tasks");
+        outbox.send_next().await.unwrap();
+        assert_eq!(sent(&mut receiver), "1 tasks");
+        assert_eq!(sent(&mut receiver), "2 results");
+        outbox.send_next().await.unwrap();
+        assert_eq!(sent(&mut receiver), "1 tasks");
+        assert!(outbox.is_empty() && outbox.results_bytes == 0);
+    }
+
+    #[tokio::test]
+    async fn a_worker_without_batches_gets_one_item_per_message() {
+        let (mut outbox, mut receiver) = outbox(false);
+        outbox.add_result(result(1)).unwrap();
+        outbox.add_result(result(2)).unwrap();
+        outbox.send_next().await.unwrap();
+        outbox.send_next().await.unwrap();
+        assert_eq!(sent(&mut receiver), "result 1");
+        assert_eq!(sent(&mut receiver), "result 2");
+        assert!(outbox.is_empty());
+    }
+
+    #[test]
+    fn results_that_are_never_read_end_the_stream() {
+        let (mut outbox, _receiver) = outbox(true);
+        let added = (0..).find_map(|sequence| outbox.add_result(result(sequence)).err());
+        assert_eq!(added, Some(PollClosed::Lost));
+        assert!(outbox.results_bytes <= RESULTS_WAITING_BYTES_MAX + 64);
+    }
+}
