@@ -4,6 +4,7 @@ use crate::call::{OpenCall, REPLY_BYTES_MAX};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
+use crate::pace::Pace;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
 use futures::stream::{BoxStream, StreamExt, try_unfold};
@@ -23,7 +24,7 @@ impl Client {
         request: v1::BackupRequest,
     ) -> Result<BoxStream<'static, Result<v1::BackupPart, ClientError>>, ClientError> {
         let opened = self
-            .open(request, |channel, request| async move {
+            .open(Pace::Unknown, request, |channel, request| async move {
                 let client = ClusterServiceClient::new(channel);
                 let mut client = client.max_decoding_message_size(REPLY_BYTES_MAX);
                 client.backup(request).await

@@ -2,6 +2,7 @@
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
+use crate::hedges::Hedges;
 use crate::nodes::Nodes;
 use crate::options::ClientOptions;
 use crate::retry::{Bounds, Intent};
@@ -20,6 +21,7 @@ const TRACEPARENT: &str = "traceparent";
 #[derive(Clone, Debug)]
 pub struct Client {
     nodes: Arc<Nodes>,
+    hedges: Arc<Hedges>,
     namespace: Arc<str>,
     timeout: Duration,
     unreachable_timeout: Duration,
@@ -36,6 +38,7 @@ impl Client {
     pub fn connect(options: ClientOptions) -> Result<Self, ClientError> {
         Ok(Self {
             nodes: Arc::new(Nodes::new(&options)?),
+            hedges: Arc::default(),
             namespace: options.namespace.into(),
             timeout: options.timeout,
             unreachable_timeout: options.unreachable_timeout,
@@ -103,6 +106,10 @@ impl Client {
 
     pub(crate) fn nodes(&self) -> &Nodes {
         &self.nodes
+    }
+
+    pub(crate) fn hedges(&self) -> &Hedges {
+        &self.hedges
     }
 
     pub(crate) fn bounds(&self, intent: Intent) -> Bounds {

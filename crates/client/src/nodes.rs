@@ -109,6 +109,12 @@ impl Nodes {
 
     /// The leader if it is known and not marked as unreachable, otherwise the next node in turn.
     pub(crate) fn pick(&self) -> PickedNode {
+        self.pick_besides(&[])
+            .expect("there is at least one node, and nodes are never removed")
+    }
+
+    /// As [`Self::pick`], among the nodes other than those at the `busy` positions.
+    pub(crate) fn pick_besides(&self, busy: &[usize]) -> Option<PickedNode> {
         let now = Instant::now();
         let list = self.lock();
         let turn = (0..list.nodes.len()).map(|step| (list.next + step) % list.nodes.len());
@@ -116,21 +122,21 @@ impl Nodes {
             .leader
             .into_iter()
             .chain(turn)
+            .filter(|position| !busy.contains(position))
             .min_by_key(|position| {
                 list.nodes[*position]
                     .avoided_until
                     .filter(|until| *until > now)
-            })
-            .expect("there is at least one node, and nodes are never removed");
+            })?;
         let node = &list.nodes[position];
-        PickedNode {
+        Some(PickedNode {
             position,
             address: node.address.clone(),
             channel: node.channel.clone(),
-        }
+        })
     }
 
-    /// Records that a node could not be reached: it is avoided for a while.
+    /// Records that a node could not be reached, or did not respond: it is avoided for a while.
     pub(crate) fn mark_unreachable(&self, position: usize) {
         let mut list = self.lock();
         list.nodes[position].avoided_until = Some(Instant::now() + AVOIDED_FOR);

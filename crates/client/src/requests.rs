@@ -1,7 +1,9 @@
 //! What the client adds to requests: the namespace, and the id that makes a retry safe.
 
+use crate::pace::Pace;
 use bytes::Bytes;
 use flotilla_api::v1;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// A new request id: the 16 bytes of a UUID of version 7 (design rule 9).
@@ -18,28 +20,64 @@ pub fn new_request_id() -> Bytes {
 pub(crate) trait Prepare {
     /// Sets the fields that the caller left open.
     fn prepare(&mut self, namespace: &str);
+
+    /// How soon a node responds.
+    fn pace(&self) -> Pace;
 }
 
-/// Requests that act in a namespace.
+/// Requests that act in a namespace, by their pace.
 macro_rules! prepare_namespace {
-    ($($request:ident)*) => {$(
+    ($pace:ident: $($request:ident)*) => {$(
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
+            }
+
+            fn pace(&self) -> Pace {
+                Pace::$pace
             }
         }
     )*};
 }
 
-/// Requests that act in a namespace and have an id in the named field.
+/// Reads that wait for as long as the named field says.
+macro_rules! prepare_namespace_and_wait {
+    ($($request:ident . $wait_ms:ident)*) => {$(
+        impl Prepare for v1::$request {
+            fn prepare(&mut self, namespace: &str) {
+                default_to(&mut self.namespace, namespace);
+            }
+
+            fn pace(&self) -> Pace {
+                match self.$wait_ms {
+                    0 => Pace::Prompt,
+                    wait_ms => Pace::Waits(Duration::from_millis(wait_ms)),
+                }
+            }
+        }
+    )*};
+}
+
+/// Requests that act in a namespace and have an id in the named field. Their pace is `Prompt`,
+/// unless the condition after `unless` holds.
 macro_rules! prepare_namespace_and_id {
-    ($($request:ident . $id:ident)*) => {$(
+    ($($request:ident . $id:ident $(unless $is_slow:expr)?;)*) => {$(
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
                 if self.$id.is_empty() {
                     self.$id = new_request_id();
                 }
+            }
+
+            fn pace(&self) -> Pace {
+                $(
+                    let is_slow: fn(&Self) -> bool = $is_slow;
+                    if is_slow(self) {
+                        return Pace::Unknown;
+                    }
+                )?
+                Pace::Prompt
             }
         }
     )*};
@@ -54,11 +92,15 @@ macro_rules! prepare_id {
                     self.request_id = new_request_id();
                 }
             }
+
+            fn pace(&self) -> Pace {
+                Pace::Prompt
+            }
         }
     )*};
 }
 
-prepare_namespace! {
+prepare_namespace! { Prompt:
     ValidateWorkflowRequest
     GetWorkflowRequest
     ListWorkflowsRequest
@@ -74,70 +116,78 @@ prepare_namespace! {
     GetScheduleRequest
     GetActionRequest
     ListActionsRequest
-    GetActionRunRequest
     ListActionRunsRequest
     ListDeadLettersRequest
     GetDeadLetterRequest
-    RegisterRequest
-    HeartbeatRequest
     ListWorkersRequest
     GetWorkerRequest
-    CompleteRequest
-    AcceptRequest
-    FailRequest
-    TouchRequest
     GetKeyRequest
     ScanKeysRequest
     GetStreamRequest
     ListStreamsRequest
-    ReadRecordsRequest
     GetGroupRequest
     ListGroupsRequest
     ListPendingRequest
-    JoinGroupRequest
     ListQuarantinedRequest
+}
+
+// Writes that the cluster recognizes by a token, or that may be repeated at any time.
+prepare_namespace! { Unknown:
+    RegisterRequest
+    HeartbeatRequest
+    CompleteRequest
+    AcceptRequest
+    FailRequest
+    TouchRequest
+    JoinGroupRequest
     TakeRecordsRequest
     AckRecordsRequest
     NackRecordsRequest
     TouchRecordsRequest
 }
 
+prepare_namespace_and_wait! {
+    GetActionRunRequest.wait_ms
+    ReadRecordsRequest.block_ms
+}
+
 prepare_namespace_and_id! {
-    CreateWorkflowRequest.request_id
-    EnableWorkflowRequest.request_id
-    DisableWorkflowRequest.request_id
-    DeleteWorkflowRequest.request_id
-    StartRunRequest.request_id
-    SignalRunRequest.request_id
-    AddInfoRequest.request_id
-    AddTaskInfoRequest.request_id
-    DecideApprovalRequest.request_id
-    CompleteStepRequest.request_id
-    ResumeRunRequest.request_id
-    RetryRunRequest.request_id
-    CancelRunRequest.request_id
-    InvalidateCacheRequest.request_id
-    ResetPlanRequest.request_id
-    RegisterActionRequest.request_id
-    DeleteActionRequest.request_id
-    EnableActionRequest.request_id
-    DisableActionRequest.request_id
-    InvokeActionRequest.request_id
-    CancelActionRunRequest.request_id
-    RequeueDeadLettersRequest.request_id
-    PurgeDeadLettersRequest.request_id
-    DrainRequest.request_id
-    DeregisterRequest.request_id
-    AwaitRequest.poll_id
-    SetKeyRequest.request_id
-    DeleteKeyRequest.request_id
-    CreateStreamRequest.request_id
-    TrimStreamRequest.request_id
-    DeleteStreamRequest.request_id
-    AppendRecordsRequest.request_id
-    CreateGroupRequest.request_id
-    DeleteGroupRequest.request_id
-    LeaveGroupRequest.request_id
+    CreateWorkflowRequest.request_id;
+    EnableWorkflowRequest.request_id;
+    DisableWorkflowRequest.request_id;
+    DeleteWorkflowRequest.request_id;
+    StartRunRequest.request_id unless |request| request.wait;
+    SignalRunRequest.request_id;
+    AddInfoRequest.request_id;
+    AddTaskInfoRequest.request_id;
+    DecideApprovalRequest.request_id;
+    CompleteStepRequest.request_id;
+    ResumeRunRequest.request_id;
+    RetryRunRequest.request_id;
+    CancelRunRequest.request_id;
+    InvalidateCacheRequest.request_id;
+    ResetPlanRequest.request_id;
+    RegisterActionRequest.request_id;
+    DeleteActionRequest.request_id;
+    EnableActionRequest.request_id;
+    DisableActionRequest.request_id;
+    InvokeActionRequest.request_id unless |request| request.wait;
+    CancelActionRunRequest.request_id;
+    // Several commands, which depend on what the node has applied.
+    RequeueDeadLettersRequest.request_id unless |_| true;
+    PurgeDeadLettersRequest.request_id unless |_| true;
+    DrainRequest.request_id;
+    DeregisterRequest.request_id;
+    AwaitRequest.poll_id unless |_| true;
+    SetKeyRequest.request_id;
+    DeleteKeyRequest.request_id;
+    CreateStreamRequest.request_id;
+    TrimStreamRequest.request_id;
+    DeleteStreamRequest.request_id;
+    AppendRecordsRequest.request_id;
+    CreateGroupRequest.request_id;
+    DeleteGroupRequest.request_id;
+    LeaveGroupRequest.request_id;
 }
 
 prepare_id! {
@@ -146,17 +196,25 @@ prepare_id! {
     ReleaseQuarantinedRequest
 }
 
-/// Requests without such fields: those that change members name the member.
+/// Requests without such fields, by their pace: those that change members name the member.
 macro_rules! prepare_nothing {
-    ($($request:ident)*) => {$(
+    ($pace:ident: $($request:ident)*) => {$(
         impl Prepare for v1::$request {
             fn prepare(&mut self, _namespace: &str) {}
+
+            fn pace(&self) -> Pace {
+                Pace::$pace
+            }
         }
     )*};
 }
 
-prepare_nothing! {
+prepare_nothing! { Prompt:
     ListNamespacesRequest
+}
+
+// The status of another node is not the same, and a change of members takes its time.
+prepare_nothing! { Unknown:
     GetStatusRequest
     GetNodeUsageRequest
     AddLearnerRequest
@@ -171,6 +229,10 @@ impl Prepare for v1::ReportTaskRequest {
         if self.request_id.is_empty() {
             self.request_id = new_request_id();
         }
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Prompt
     }
 }
 

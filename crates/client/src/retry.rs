@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The cluster remembers request ids for 10 minutes; retries stop after half of that.
-const REPEATED_FOR_MAX: Duration = Duration::from_secs(5 * 60);
+pub(crate) const REPEATED_FOR_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// Whether a call changes state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Retry {
     /// When the caller stops waiting.
     pub(crate) fn deadline(&self) -> Instant {
         self.started + self.bounds.timeout
+    }
+
+    /// Whether a copy of the request may be sent at that time.
+    pub(crate) fn may_repeat(&self, at: Instant) -> bool {
+        at < self.started + REPEATED_FOR_MAX
     }
 
     /// Records that the node at `address` is about to be called.

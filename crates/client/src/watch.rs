@@ -7,6 +7,7 @@ use crate::code::ClientCode;
 use crate::error::ClientError;
 use crate::failure::{Failure, Verdict};
 use crate::names::PublishedName;
+use crate::pace::Pace;
 use crate::requests::Prepare;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
@@ -204,13 +205,17 @@ impl Watch {
             Some(stream) => stream,
             None => {
                 self.client
-                    .open(self.request.clone(), |channel, request| async move {
-                        let client = WorkflowServiceClient::new(channel);
-                        client
-                            .max_decoding_message_size(REPLY_BYTES_MAX)
-                            .watch_run(request)
-                            .await
-                    })
+                    .open(
+                        Pace::Prompt,
+                        self.request.clone(),
+                        |channel, request| async move {
+                            let client = WorkflowServiceClient::new(channel);
+                            client
+                                .max_decoding_message_size(REPLY_BYTES_MAX)
+                                .watch_run(request)
+                                .await
+                        },
+                    )
                     .await?
             }
         };

@@ -3,6 +3,7 @@
 use crate::fake::{FakeNode, client, client_of, dead_endpoint, refusal};
 use flotilla_api::v1;
 use flotilla_client::{ClientOptions, ErrorKind};
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::join;
 use tonic::{Code, Status};
@@ -132,7 +133,7 @@ async fn an_overloaded_cluster_is_asked_again_at_the_same_node() {
     let (mut first, second) = (FakeNode::start().await, FakeNode::start().await);
     let client = client(&[&first, &second]);
     let mut details = ErrorDetails::with_retry_info(Some(Duration::from_millis(1)));
-    details.set_error_info("overloaded", "flotilla", std::collections::HashMap::new());
+    details.set_error_info("overloaded", "flotilla", HashMap::new());
     let overloaded = Status::with_error_details(Code::ResourceExhausted, "expected room", details);
     let conversation = async {
         let (tried, call) = first.unary::<v1::StartRunRequest>("start_run").await;
@@ -144,4 +145,33 @@ async fn an_overloaded_cluster_is_asked_again_at_the_same_node() {
     let (reply, ()) = join!(client.start_run(start()), conversation);
     reply.expect("there was room at last");
     assert!(second.is_idle());
+}
+
+#[tokio::test]
+async fn a_read_is_answered_although_the_first_node_accepts_it_and_never_responds() {
+    let (mut silent, mut second) = (FakeNode::start().await, FakeNode::start().await);
+    let client = client(&[&silent, &second]);
+    let conversation = async {
+        let (first, _held) = silent.unary::<v1::GetRunRequest>("get_run").await;
+        let (hedge, call) = second.unary::<v1::GetRunRequest>("get_run").await;
+        assert_eq!(hedge, first);
+        call.answer(v1::Run::default());
+    };
+    let (reply, ()) = join!(client.get_run(v1::GetRunRequest::default()), conversation);
+    reply.expect("the second node answered");
+}
+
+#[tokio::test]
+async fn a_write_that_a_node_never_answers_is_repeated_with_its_id_at_another_one() {
+    let (mut silent, mut second) = (FakeNode::start().await, FakeNode::start().await);
+    let endpoints = vec![silent.address.clone(), second.address.clone()];
+    let client = client_of(endpoints, Duration::from_secs(3));
+    let conversation = async {
+        let (tried, _held) = silent.unary::<v1::StartRunRequest>("start_run").await;
+        let (repeated, call) = second.unary::<v1::StartRunRequest>("start_run").await;
+        assert_eq!(repeated, tried);
+        call.answer(started("wfrun-1"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    reply.expect("the second node answered");
 }
