@@ -10,12 +10,15 @@ use crate::failure::{self, Blame, Failure, Verdict};
 use crate::nodes::PickedNode;
 use crate::pace::Pace;
 use crate::requests::Prepare;
-use crate::retry::{Intent, Retry};
+use crate::retry::{Intent, REPEATED_FOR_MAX, Retry};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep_until};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
+
+/// The code of a rejection because of the time in the request's id.
+const REQUEST_TOO_OLD: &str = "request_too_old";
 
 /// The maximum response size: a run's status contains the outputs of all its steps.
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -67,8 +70,42 @@ impl Client {
     pub(crate) async fn call<Q, A, S, F>(
         &self,
         intent: Intent,
-        request: Q,
+        mut request: Q,
         send: S,
+    ) -> Result<A, ClientError>
+    where
+        Q: Clone + Prepare,
+        S: Fn(Channel, Request<Q>) -> F,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        request.prepare(self.namespace());
+        let (started, mut has_own_id) = (Instant::now(), false);
+        if let Some(id) = request.id()
+            && id.is_empty()
+        {
+            *id = self.clock().new_request_id();
+            has_own_id = true;
+        }
+        let result = self.call_prepared(intent, &request, &send).await;
+        let is_new = has_own_id && started.elapsed() < REPEATED_FOR_MAX;
+        match result {
+            // No copy of it was or will be applied: it is this machine's clock that is behind, and
+            // the rejection has corrected that.
+            Err(error) if is_new && error.code() == REQUEST_TOO_OLD => {
+                if let Some(id) = request.id() {
+                    *id = self.clock().new_request_id();
+                }
+                self.call_prepared(intent, &request, &send).await
+            }
+            result => result,
+        }
+    }
+
+    async fn call_prepared<Q, A, S, F>(
+        &self,
+        intent: Intent,
+        request: &Q,
+        send: &S,
     ) -> Result<A, ClientError>
     where
         Q: Clone + Prepare,
@@ -112,6 +149,9 @@ impl Client {
         };
         self.note_failure(position, &failure);
         self.nodes().learn_leader(status.metadata());
+        if failure.error.code() == REQUEST_TOO_OLD {
+            self.clock().learn(status);
+        }
         failure
     }
 

@@ -1,5 +1,6 @@
 //! The client.
 
+use crate::cluster_clock::ClusterClock;
 use crate::code::ClientCode;
 use crate::error::ClientError;
 use crate::hedges::Hedges;
@@ -22,6 +23,7 @@ const TRACEPARENT: &str = "traceparent";
 pub struct Client {
     nodes: Arc<Nodes>,
     hedges: Arc<Hedges>,
+    clock: Arc<ClusterClock>,
     namespace: Arc<str>,
     timeout: Duration,
     unreachable_timeout: Duration,
@@ -39,6 +41,7 @@ impl Client {
         Ok(Self {
             nodes: Arc::new(Nodes::new(&options)?),
             hedges: Arc::default(),
+            clock: Arc::default(),
             namespace: options.namespace.into(),
             timeout: options.timeout,
             unreachable_timeout: options.unreachable_timeout,
@@ -106,6 +109,10 @@ impl Client {
 
     pub(crate) fn nodes(&self) -> &Nodes {
         &self.nodes
+    }
+
+    pub(crate) fn clock(&self) -> &ClusterClock {
+        &self.clock
     }
 
     pub(crate) fn hedges(&self) -> &Hedges {

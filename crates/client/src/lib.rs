@@ -29,6 +29,7 @@ mod backoff;
 mod backup;
 mod call;
 mod client;
+mod cluster_clock;
 mod code;
 mod dialer;
 mod error;

@@ -9,8 +9,9 @@ use uuid::Uuid;
 /// A new request id: the 16 bytes of a UUID of version 7 (design rule 9).
 ///
 /// The client generates one for each request without an id; generate one yourself to repeat a
-/// request later. Any unique 16 bytes work. Those of version 7 begin with the time, so nodes store
-/// and expire neighboring ids together, which is cheaper.
+/// request later, within five minutes: the cluster rejects a request that it does not remember if
+/// the time in its id is longer ago. Other unique 16 bytes work too. Those of version 7 begin with
+/// the time, so nodes store and expire neighboring ids together, which is cheaper.
 #[must_use]
 pub fn new_request_id() -> Bytes {
     Bytes::copy_from_slice(Uuid::now_v7().as_bytes())
@@ -18,8 +19,13 @@ pub fn new_request_id() -> Bytes {
 
 /// A request that the client completes before sending it.
 pub(crate) trait Prepare {
-    /// Sets the fields that the caller left open.
+    /// Sets the namespace, if the caller left it open.
     fn prepare(&mut self, namespace: &str);
+
+    /// The id by which the cluster recognizes a repeat, if it has one.
+    fn id(&mut self) -> Option<&mut Bytes> {
+        None
+    }
 
     /// How soon a node responds.
     fn pace(&self) -> Pace;
@@ -65,9 +71,10 @@ macro_rules! prepare_namespace_and_id {
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
-                if self.$id.is_empty() {
-                    self.$id = new_request_id();
-                }
+            }
+
+            fn id(&mut self) -> Option<&mut Bytes> {
+                Some(&mut self.$id)
             }
 
             fn pace(&self) -> Pace {
@@ -87,10 +94,10 @@ macro_rules! prepare_namespace_and_id {
 macro_rules! prepare_id {
     ($($request:ident)*) => {$(
         impl Prepare for v1::$request {
-            fn prepare(&mut self, _namespace: &str) {
-                if self.request_id.is_empty() {
-                    self.request_id = new_request_id();
-                }
+            fn prepare(&mut self, _namespace: &str) {}
+
+            fn id(&mut self) -> Option<&mut Bytes> {
+                Some(&mut self.request_id)
             }
 
             fn pace(&self) -> Pace {
@@ -225,10 +232,10 @@ prepare_nothing! { Unknown:
 }
 
 impl Prepare for v1::ReportTaskRequest {
-    fn prepare(&mut self, _namespace: &str) {
-        if self.request_id.is_empty() {
-            self.request_id = new_request_id();
-        }
+    fn prepare(&mut self, _namespace: &str) {}
+
+    fn id(&mut self) -> Option<&mut Bytes> {
+        Some(&mut self.request_id)
     }
 
     fn pace(&self) -> Pace {
@@ -263,6 +270,6 @@ mod tests {
         let mut request = v1::CancelRunRequest::default();
         request.prepare("other");
         assert_eq!(request.namespace, "other");
-        assert_eq!(request.request_id.len(), 16);
+        assert_eq!(request.id().map(|id| id.is_empty()), Some(true));
     }
 }

@@ -3,7 +3,6 @@
 use crate::call::REPLY_BYTES_MAX;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::requests::Prepare;
 use crate::retry::Intent;
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_client::ActionServiceClient;
@@ -28,9 +27,8 @@ macro_rules! calls {
             /// [`ClientError`]; its kind says what to do about it.
             pub async fn $method(
                 &self,
-                mut request: v1::$request,
+                request: v1::$request,
             ) -> Result<v1::$reply, ClientError> {
-                request.prepare(self.namespace());
                 self.call(Intent::$intent, request, |channel, request| async move {
                     let client = $service::new(channel);
                     client.max_decoding_message_size(REPLY_BYTES_MAX).$rpc(request).await

@@ -353,6 +353,22 @@ pub struct NodeId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestId(pub u128);
 
+impl RequestId {
+    /// When its maker made it, by the maker's clock, if it is a version 7 UUID. In milliseconds.
+    #[must_use]
+    pub fn made_at_ms(self) -> Option<u64> {
+        let (version, variant) = (self.0 >> 76 & 0xF, self.0 >> 62 & 0b11);
+        let made_at_ms = u64::try_from(self.0 >> 80).ok();
+        made_at_ms.filter(|_| version == 7 && variant == 0b10)
+    }
+
+    /// The same id as a version 8 UUID, which has no time.
+    #[must_use]
+    pub fn without_time(self) -> Self {
+        Self(self.0 & !(0xF << 76) | 8 << 76)
+    }
+}
+
 /// A random number that identifies one take of a consumer. A resent take keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TakeId(pub u64);

@@ -318,8 +318,13 @@ pub const STEP_DELAY_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 
 /// How long an accepted request id is remembered (design rule 9), while there is room for it. In milliseconds.
 pub const REQUEST_WINDOW_MS: u64 = 10 * 60_000;
-/// How long a client may retry: a younger id is never deleted. In milliseconds.
+/// How long a client may retry: a request whose id was made longer ago is rejected. In milliseconds.
 pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
+/// How much longer an id is never deleted: for the last retry to be applied, and for clocks that differ. In
+/// milliseconds.
+pub const REQUEST_RESERVE_MS: u64 = 60_000;
+/// An id whose time is longer ago than this has none: it only looks like a version 7 UUID. In milliseconds.
+pub const REQUEST_AGE_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 /// Request ids that are remembered at the same time; beyond it, new work is rejected.
 pub const REQUESTS_MAX: u64 = 6_000_000;
 /// The total size of remembered request ids; beyond it, new work is rejected. In bytes.
@@ -470,7 +475,8 @@ const _: () =
 const _: () = assert!(READ_BYTES_MAX < PAGE_BYTES_LOOKED_AT_MAX);
 const _: () =
     assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);
-const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);
-const _: () = assert!(REQUESTS_MAX >= STARTS_PER_SECOND * (REQUEST_RETRY_MS / 1_000));
+const _: () = assert!(REQUEST_RETRY_MS + REQUEST_RESERVE_MS < REQUEST_WINDOW_MS);
+const _: () =
+    assert!(REQUESTS_MAX >= STARTS_PER_SECOND * ((REQUEST_RETRY_MS + REQUEST_RESERVE_MS) / 1_000));
 const _: () = assert!(ACTION_RETRY_DELAY_MS_MAX < ACTION_RUN_WAIT_MS_MAX);
 const _: () = assert!(LEADER_GRACE_MS < WORKER_SILENCE_MS_MAX);

@@ -4,6 +4,7 @@ use crate::ids::{
     ActionName, ActionRunNumber, ConsumerName, ExecutorName, GroupRef, IdempotencyKey, KvKey,
     Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName,
 };
+use crate::limits::REQUEST_RETRY_MS;
 use crate::rejection_code::{RejectionCode, RejectionKind};
 use crate::resume_rejection::ResumeRejection;
 use crate::start_rejection::StartRejection;
@@ -329,6 +330,19 @@ pub enum Rejection {
         /// The item's published name or its number.
         name: String,
     },
+    /// The request id was made so long ago that an earlier copy of the request may have been applied and forgotten
+    /// (design rule 9).
+    #[error(
+        "expected a request id of the last {} s, but it was made {} s before the cluster's time",
+        REQUEST_RETRY_MS / 1_000,
+        .age_ms / 1_000
+    )]
+    RequestTooOld {
+        /// The age of the id, in milliseconds.
+        age_ms: u64,
+        /// The cluster's time, in milliseconds.
+        now_ms: u64,
+    },
 }
 
 impl Rejection {
@@ -382,6 +396,7 @@ impl Rejection {
             Self::TooLarge { .. } => RejectionCode::TooLarge,
             Self::Internal(_) => RejectionCode::Internal,
             Self::RequestIdLimitExceeded => RejectionCode::RequestIdLimitExceeded,
+            Self::RequestTooOld { .. } => RejectionCode::RequestTooOld,
             Self::KeyExists { .. } => RejectionCode::KeyExists,
             Self::KeyVersionMismatch { .. } => RejectionCode::KeyVersionMismatch,
             Self::LimitExceeded { .. } => RejectionCode::LimitExceeded,

@@ -283,6 +283,9 @@ codes! {
     RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
         "The cluster has reached its limit of remembered request ids; nothing was done."
         => "retry later, with the same request id";
+    RequestTooOld "request_too_old" Conflict
+        "The request id was made more than five minutes before the cluster's time, and the cluster does not remember it; nothing was done now."
+        => "check whether an earlier copy of the request was applied, then use a new id; if new requests are rejected too, compare the clocks of the caller and the nodes";
     KeyExists "key_exists" Conflict
         "The key already exists, and the request requires that it does not."
         => "read it with `flo kv get KEY`";

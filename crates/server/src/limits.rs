@@ -54,6 +54,8 @@ pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
 pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
 /// Connections of members; further ones are closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
+/// A process that did not run for this long closes the connections that it accepted before.
+pub(crate) const SUSPENSION_MIN: Duration = Duration::from_secs(5);
 /// The part of the process's open files that connections of one port may take: one in this many.
 pub(crate) const FILES_PER_CONNECTION: u64 = 4;
 /// Rejected callers that a node remembers, so that it does not log each of their connections.

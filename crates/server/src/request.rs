@@ -235,9 +235,10 @@ fn json_text<'b>(
     Ok(text)
 }
 
-/// A fresh request id. Ids that are drawn in sequence are adjacent (ADR 0023).
+/// A fresh request id. Ids that are drawn in sequence are adjacent (ADR 0023). It has no time: the caller cannot repeat the
+/// request, so this node's clock must not make it too old.
 pub(crate) fn draw_request_id() -> RequestId {
-    RequestId(Uuid::now_v7().as_u128())
+    RequestId(Uuid::now_v7().as_u128()).without_time()
 }
 
 /// The request's id; drawn here if the caller gave none.

@@ -175,3 +175,53 @@ async fn a_write_that_a_node_never_answers_is_repeated_with_its_id_at_another_on
     let (reply, ()) = join!(client.start_run(start()), conversation);
     reply.expect("the second node answered");
 }
+
+/// A rejection because the time in the request's id is too long ago.
+fn too_old(cluster_ms: u128) -> Status {
+    let metadata = HashMap::from([("cluster_ms".to_owned(), cluster_ms.to_string())]);
+    let details = ErrorDetails::with_error_info("request_too_old", "flotilla", metadata);
+    Status::with_error_details(Code::FailedPrecondition, "expected a younger id", details)
+}
+
+/// The time in a request id, in milliseconds.
+fn time_ms(request_id: &[u8]) -> u128 {
+    let id: [u8; 16] = request_id.try_into().expect("16 bytes");
+    u128::from_be_bytes(id) >> 80
+}
+
+#[tokio::test]
+async fn a_client_whose_clock_is_behind_takes_its_ids_from_the_time_of_the_cluster() {
+    const HOUR_MS: u128 = 3_600_000;
+    let mut node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let conversation = async {
+        let (first, call) = node.unary::<v1::StartRunRequest>("start_run").await;
+        let cluster_ms = time_ms(&first.request_id) + HOUR_MS;
+        call.refuse(too_old(cluster_ms));
+        let (second, call) = node.unary::<v1::StartRunRequest>("start_run").await;
+        assert!(time_ms(&second.request_id).abs_diff(cluster_ms) < HOUR_MS / 2);
+        call.answer(started("wfrun-1"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    reply.expect("the second id is young enough");
+}
+
+#[tokio::test]
+async fn an_id_that_the_caller_chose_is_not_replaced() {
+    let mut node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let mine = v1::StartRunRequest {
+        request_id: flotilla_client::new_request_id(),
+        ..start()
+    };
+    let conversation = async {
+        let (_, call) = node.unary::<v1::StartRunRequest>("start_run").await;
+        call.refuse(too_old(1));
+    };
+    let (reply, ()) = join!(client.start_run(mine), conversation);
+    let error = reply.expect_err("an earlier copy may have been applied");
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Refused, "request_too_old")
+    );
+}

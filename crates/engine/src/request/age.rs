@@ -1,6 +1,7 @@
 //! Request ids by age.
 
-use crate::limits::{REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
+use crate::ids::RequestId;
+use crate::limits::{REQUEST_AGE_MS_MAX, REQUEST_RETRY_MS, REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
 use crate::tables::{RequestAgeRecord, RequestAges, Requests};
 use crate::turn::Turn;
@@ -12,6 +13,13 @@ use std::sync::Arc;
 #[must_use]
 pub(crate) fn is_past(at_ms: u64, now_ms: u64) -> bool {
     now_ms.saturating_sub(at_ms) >= REQUEST_WINDOW_MS
+}
+
+/// The age of an id at `now_ms`, if its request comes so late that an earlier copy may have been accepted and forgotten.
+/// In milliseconds.
+pub(super) fn too_late(id: RequestId, now_ms: u64) -> Option<u64> {
+    let age_ms = now_ms.checked_sub(id.made_at_ms()?)?;
+    (age_ms > REQUEST_RETRY_MS && age_ms <= REQUEST_AGE_MS_MAX).then_some(age_ms)
 }
 
 /// The ids of an entry.

@@ -1,9 +1,11 @@
 //! Remembering accepted commands and recognizing repeated ones.
 
-use super::age::{forget_past, is_past, oldest_past};
+use super::age::{forget_past, is_past, oldest_past, too_late};
 use crate::codec;
 use crate::command::{Admission, Command};
-use crate::limits::{REQUEST_RETRY_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART};
+use crate::limits::{
+    REQUEST_RESERVE_MS, REQUEST_RETRY_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
+};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{ClusterRecord, RequestRecord, Requests};
@@ -26,16 +28,26 @@ pub(crate) fn remembered(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResu
     Ok(Some(record.reply.clone()))
 }
 
-/// Rejects a command whose reply could not be remembered: a retry would apply it twice.
+/// The age from which on ids are deleted at the limit. In milliseconds.
+const KEPT_MS: u64 = REQUEST_RETRY_MS + REQUEST_RESERVE_MS;
+
+/// Rejects a command that is not remembered, if it could be applied twice: because it comes so late that its reply may
+/// have been forgotten, or because its reply could not be remembered. A node that was suspended may send it late.
+///
+/// Only here is the check certain: the time of the entry decides both which ids are old and which are forgotten.
 pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()> {
-    if command.request_id.is_none() {
+    let Some(id) = command.request_id else {
         return Ok(());
+    };
+    let now_ms = turn.now_ms();
+    if let Some(age_ms) = too_late(id, now_ms) {
+        return Err(Rejection::RequestTooOld { age_ms, now_ms }.into());
     }
     let mut bounds = Bounds::INTAKE;
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
-    if bounds.have_room(turn.cluster()) || oldest_past(turn, REQUEST_RETRY_MS)?.is_some() {
+    if bounds.have_room(turn.cluster()) || oldest_past(turn, KEPT_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestIdLimitExceeded.into())
@@ -50,7 +62,7 @@ pub(crate) fn remember(
     let Some(id) = command.request_id else {
         return Ok(());
     };
-    forget_past(turn, REQUEST_RETRY_MS, |turn| {
+    forget_past(turn, KEPT_MS, |turn| {
         Bounds::INTAKE.have_room(turn.cluster())
     })?;
     let record = RequestRecord {

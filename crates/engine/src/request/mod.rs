@@ -3,6 +3,10 @@
 //! Accepted commands are remembered with a compact reply; rejected ones are evaluated again. Ids are deleted from the
 //! oldest on: sweeps delete those past the window, and at the limit in count or bytes those older than the time in
 //! which clients still retry. A younger id is never deleted; if no older one is left, new work is rejected.
+//!
+//! A command may be delayed for longer than its id is remembered, for example in the buffers of a node that is
+//! suspended. Ids of clients carry the time at which they were made (ADR 0023), so such a command is recognized and
+//! rejected.
 
 mod age;
 mod memory;

@@ -6,13 +6,22 @@ use crate::script::define;
 use flotilla_engine::ids::{Namespace, RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
+    REQUEST_AGE_MS_MAX, REQUEST_RESERVE_MS, REQUEST_RETRY_MS, REQUEST_WINDOW_MS,
+    REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
 };
 use flotilla_engine::rows::{RequestAges, Requests};
 use flotilla_engine::{
     Body, Command, Rejection, Reply, RequestId, SignalRun, StartRun, SweepRequests, VersionChoice,
     reply, view,
 };
+
+/// How old an id is at least when it is deleted at the bound.
+const KEPT_MS: u64 = REQUEST_RETRY_MS + REQUEST_RESERVE_MS;
+
+/// The version 7 UUID that a client makes at this time.
+fn made_at(at_ms: u64, number: u128) -> u128 {
+    u128::from(at_ms) << 80 | 7 << 76 | 0b10 << 62 | number
+}
 
 /// A replica with a workflow.
 fn replica() -> Replica {
@@ -80,7 +89,7 @@ fn at_the_bound_new_work_is_refused_and_no_young_id_is_forgotten() {
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
     replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
-    replica.now_ms += REQUEST_RETRY_MS - 1;
+    replica.now_ms += KEPT_MS - 1;
     let before = replica.cluster();
     assert_eq!(
         start(&mut replica, 1),
@@ -101,7 +110,7 @@ fn at_the_bound_ids_that_no_client_retries_give_way_the_oldest_first() {
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
     replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
-    replica.now_ms += REQUEST_RETRY_MS;
+    replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-3".to_owned()));
     assert!(!replica.has::<Requests>(&9) && replica.has::<Requests>(&8));
     assert_eq!(replica.cluster().requests_count, REQUESTS_MAX);
@@ -121,7 +130,7 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
         start(&mut replica, 1),
         Err(Rejection::RequestIdLimitExceeded)
     );
-    replica.now_ms += REQUEST_RETRY_MS;
+    replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!replica.has::<Requests>(&9));
     let kept = replica.cluster().requests_bytes;
@@ -149,6 +158,64 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
     );
     // Without an id there is nothing to remember.
     assert!(replica.ask(Body::StartRun(start_run())).is_ok());
+}
+
+#[test]
+fn a_request_that_was_delayed_until_its_id_is_forgotten_is_not_applied_again() {
+    let mut replica = replica();
+    let id = made_at(replica.now_ms, 9);
+    assert_eq!(start(&mut replica, id), Ok("wfrun-1".to_owned()));
+    replica.now_ms += REQUEST_WINDOW_MS - 1;
+    assert_eq!(
+        start(&mut replica, id),
+        Ok("wfrun-1".to_owned()),
+        "it is remembered"
+    );
+    replica.now_ms += 1;
+    let (age_ms, now_ms) = (REQUEST_WINDOW_MS, replica.now_ms);
+    assert_eq!(
+        start(&mut replica, id),
+        Err(Rejection::RequestTooOld { age_ms, now_ms })
+    );
+    let fresh = made_at(replica.now_ms, 10);
+    assert_eq!(start(&mut replica, fresh), Ok("wfrun-2".to_owned()));
+}
+
+#[test]
+fn at_the_bound_no_id_is_forgotten_that_could_still_be_applied_again() {
+    let mut replica = replica();
+    // The client's clock is ahead of the cluster's.
+    let id = made_at(replica.now_ms + REQUEST_RESERVE_MS - 1, 9);
+    assert_eq!(start(&mut replica, id), Ok("wfrun-1".to_owned()));
+    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    replica.now_ms += KEPT_MS;
+    assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
+    assert!(!replica.has::<Requests>(&id));
+    let (age_ms, now_ms) = (REQUEST_RETRY_MS + 1, replica.now_ms);
+    assert_eq!(
+        start(&mut replica, id),
+        Err(Rejection::RequestTooOld { age_ms, now_ms })
+    );
+}
+
+#[test]
+fn a_request_is_too_old_after_half_of_the_window_if_its_id_has_a_time() {
+    let mut replica = replica();
+    replica.now_ms = 2 * REQUEST_AGE_MS_MAX;
+    let now_ms = replica.now_ms;
+    let mut is_accepted = |id| match start(&mut replica, id) {
+        Ok(_) => true,
+        Err(Rejection::RequestTooOld { .. }) => false,
+        Err(other) => panic!("expected another rejection than {other:?}"),
+    };
+    assert!(is_accepted(made_at(now_ms - REQUEST_RETRY_MS, 1)));
+    assert!(!is_accepted(made_at(now_ms - REQUEST_RETRY_MS - 1, 2)));
+    assert!(!is_accepted(made_at(now_ms - REQUEST_AGE_MS_MAX, 3)));
+    // A clock that is ahead, and ids without a time.
+    assert!(is_accepted(made_at(now_ms + REQUEST_WINDOW_MS, 4)));
+    assert!(is_accepted(made_at(now_ms - REQUEST_AGE_MS_MAX - 1, 5)));
+    let old = made_at(now_ms - REQUEST_WINDOW_MS, 6);
+    assert!(is_accepted(old ^ 1 << 76) && is_accepted(old ^ 1 << 63));
 }
 
 #[test]

@@ -359,6 +359,10 @@ fn rejections_of_work() -> Vec<Rejection> {
         },
         Rejection::Internal(text()),
         Rejection::RequestIdLimitExceeded,
+        Rejection::RequestTooOld {
+            age_ms: 301_999,
+            now_ms: 1,
+        },
     ]
 }
 

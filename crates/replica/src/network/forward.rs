@@ -11,6 +11,7 @@ use crate::network::protocol::{
 use flotilla_engine::limits::ENTRY_BYTES_MAX;
 use futures::stream::{self, StreamExt};
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -59,16 +60,32 @@ pub(crate) struct ForwardLink {
     queue_bytes: Arc<Semaphore>,
 }
 
+/// A request that waits for the stream.
+struct Queued {
+    id: u64,
+    deadline: Instant,
+    body: forward_request::Body,
+    _bytes: OwnedSemaphorePermit,
+}
+
+impl Queued {
+    /// The request as it is sent; `None` once nobody waits for its response. It may wait for long: the stream may be
+    /// blocked, or the process may be stopped meanwhile.
+    fn in_time(self) -> Option<ForwardRequest> {
+        let left = self.deadline.checked_duration_since(Instant::now())?;
+        let timeout_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        (timeout_ms > 0).then_some(ForwardRequest {
+            id: self.id,
+            timeout_ms,
+            body: Some(self.body),
+        })
+    }
+}
+
 #[derive(Clone)]
 struct Open {
     requests: mpsc::Sender<Queued>,
     waiting: Arc<Waiting>,
-}
-
-/// A request that waits for the transport.
-struct Queued {
-    request: ForwardRequest,
-    _bytes: OwnedSemaphorePermit,
 }
 
 type Answer = forward_response::Answer;
@@ -105,15 +122,10 @@ impl ForwardLink {
         let id = self.id_next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         open.waiting.add(id, sender)?;
-        let timeout = deadline.saturating_duration_since(Instant::now());
-        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let request = ForwardRequest {
-            id,
-            timeout_ms,
-            body: Some(body),
-        };
         let queued = Queued {
-            request,
+            id,
+            deadline,
+            body,
             _bytes: bytes,
         };
         let sent = timeout_at(deadline, open.requests.send(queued)).await;
@@ -160,7 +172,7 @@ impl ForwardPeer {
             timeout_ms: 0,
             body: Some(forward_request::Body::Open(self.local.sender(self.node_id))),
         };
-        let requests = ReceiverStream::new(requests).map(|queued| queued.request);
+        let requests = ReceiverStream::new(requests).filter_map(|queued| ready(queued.in_time()));
         let requests = stream::iter([opening]).chain(requests);
         let not_opened = |error: PeerError| {
             tracing::debug!(node_id = self.node_id, %error, "no stream to the leader was opened");
@@ -238,6 +250,7 @@ mod tests {
     };
     use crate::network::transport::Transport;
     use futures::future::{self, BoxFuture, join_all};
+    use std::collections::BTreeSet;
     use std::io;
     use std::net::SocketAddr;
     use std::time::Duration;
@@ -338,6 +351,7 @@ mod tests {
             client_address: String::new(),
             version: String::new(),
             engine_version: 1,
+            hosts: BTreeSet::new(),
         };
         let clock = StampClock::new(Arc::new(SystemClock::default()), name.node_id);
         let local = Local::new(name, Arc::new(clock));
@@ -384,5 +398,22 @@ mod tests {
         let fitting = fitting as usize;
         assert_eq!(count(ForwardError::Lost), fitting + 1);
         assert_eq!(count(ForwardError::QueueFull), fitting - 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_waits_for_any_longer_is_not_sent() {
+        let bytes = Arc::new(Semaphore::new(2));
+        let queued = || Queued {
+            id: 7,
+            deadline: Instant::now() + Duration::from_secs(3),
+            body: forward_request::Body::ReadIndex(ReadIndex {}),
+            _bytes: Arc::clone(&bytes).try_acquire_owned().expect("it is free"),
+        };
+        let (soon, late) = (queued(), queued());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let sent = soon.in_time().expect("its caller waits");
+        assert_eq!((sent.id, sent.timeout_ms), (7, 2_000));
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert_eq!(late.in_time(), None);
     }
 }

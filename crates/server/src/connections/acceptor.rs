@@ -1,6 +1,7 @@
 //! Accepts connections within the bounds of a port.
 
 use super::admission::{Admission, Admitted};
+use super::suspensions::Suspensions;
 use flotilla_replica::{Accepted, Arrivals, Caller};
 use futures::StreamExt;
 use std::future::Future;
@@ -30,6 +31,21 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = Option<(S, Caller)>> + Send + 'static,
 {
+    let suspensions = Arc::new(Suspensions::new());
+    accept_unless(listener, admission, suspensions, establish)
+}
+
+/// As [`accept`], and closes the connections after each of the suspensions.
+fn accept_unless<S, F>(
+    listener: TcpListener,
+    admission: Arc<Admission>,
+    suspensions: Arc<Suspensions>,
+    establish: impl Fn(TcpStream) -> F + Send + Sync + 'static,
+) -> Arrivals
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Option<(S, Caller)>> + Send + 'static,
+{
     let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
     tokio::spawn(async move {
         let accepting = async {
@@ -37,13 +53,15 @@ where
                 let Some((stream, admitted)) = next(&listener, &admission).await else {
                     continue;
                 };
+                let age = Age::new(suspensions.clone());
                 // A slow handshake blocks no other connection.
-                tokio::spawn(enter(admitted, establish(stream), arrived.clone()));
+                tokio::spawn(enter((admitted, age), establish(stream), arrived.clone()));
             }
         };
         tokio::select! {
             () = accepting => {}
             () = arrived.closed() => {}
+            never = suspensions.watch() => match never {},
         }
     });
     Box::pin(ReceiverStream::new(arrivals).map(Ok))
@@ -73,7 +91,7 @@ pub(crate) async fn next(
 
 /// Establishes a connection, unless it is stopped for another one first.
 async fn enter<S>(
-    admitted: Admitted,
+    (admitted, age): (Admitted, Age),
     establishing: impl Future<Output = Option<(S, Caller)>>,
     arrived: mpsc::Sender<Accepted>,
 ) where
@@ -87,6 +105,7 @@ async fn enter<S>(
         admitted.establish();
         let counted = Counted {
             stream,
+            age,
             _admitted: admitted,
         };
         // The server may have ended.
@@ -94,9 +113,34 @@ async fn enter<S>(
     }
 }
 
+/// When a connection was accepted, in suspensions of the process.
+struct Age {
+    suspensions: Arc<Suspensions>,
+    accepted: u64,
+}
+
+impl Age {
+    fn new(suspensions: Arc<Suspensions>) -> Self {
+        Self {
+            accepted: suspensions.count(),
+            suspensions,
+        }
+    }
+
+    /// Fails if the process was suspended since then.
+    fn check(&self) -> io::Result<()> {
+        if self.suspensions.count() == self.accepted {
+            return Ok(());
+        }
+        let message = "the process was suspended: what was received before is too old";
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, message))
+    }
+}
+
 /// A connection that counts until it is dropped.
 struct Counted<S> {
     stream: S,
+    age: Age,
     _admitted: Admitted,
 }
 
@@ -106,6 +150,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.age.check()?;
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
@@ -144,8 +189,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
 mod tests {
     use super::*;
     use crate::connections::Bounds;
+    use crate::limits::SUSPENSION_MIN;
     use std::net::SocketAddr;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// A port whose connections are established once the other end has sent a byte.
     async fn port(handshakes_max: usize, total_max: usize) -> (SocketAddr, Arrivals) {
@@ -207,5 +253,35 @@ mod tests {
         stream.writable().await.expect("it is open");
         stream.try_write(&[1]).expect("a byte is sent");
         assert!(arrivals.next().await.expect("it runs").is_ok());
+    }
+    #[tokio::test]
+    async fn what_arrived_before_a_suspension_is_not_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let admission = Admission::new(Bounds {
+            total_max: 2,
+            address_max: 2,
+            handshakes_max: 2,
+        });
+        let suspensions = Arc::new(Suspensions::new());
+        let establish = |stream: TcpStream| async { Some(stream) };
+        let mut arrivals = accept_unless(listener, admission, suspensions.clone(), establish);
+        let mut connect = async || {
+            let stream = TcpStream::connect(address).await.expect("a connection");
+            let accepted = arrivals.next().await.expect("it runs");
+            (stream, accepted.expect("it is established"))
+        };
+        let (mut caller, mut accepted) = connect().await;
+        caller.write_all(&[1, 2]).await.expect("it is open");
+        assert_eq!(accepted.read_u8().await.expect("it is read"), 1);
+        suspensions.pretend(SUSPENSION_MIN);
+        let read = accepted.read_u8().await.map_err(|error| error.kind());
+        assert_eq!(read, Err(io::ErrorKind::ConnectionAborted));
+        drop(accepted);
+        expect_closed(caller).await;
+
+        let (mut caller, mut accepted) = connect().await;
+        caller.write_all(&[3]).await.expect("it is open");
+        assert_eq!(accepted.read_u8().await.expect("it is read"), 3);
     }
 }

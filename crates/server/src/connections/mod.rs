@@ -2,11 +2,13 @@
 //!
 //! [`admission`] counts the connections of a port, in total and by address, and chooses which of those without a finished
 //! TLS handshake is stopped for a new one. [`acceptor`] accepts connections within these bounds. [`sockets`] does so for gRPC,
-//! and also connects to other nodes.
+//! and also connects to other nodes. [`suspensions`] notices that the process was suspended: what its connections have
+//! received is then too old.
 
 mod acceptor;
 mod admission;
 mod sockets;
+mod suspensions;
 
 pub(crate) use acceptor::next;
 pub(crate) use admission::{Admission, Bounds};

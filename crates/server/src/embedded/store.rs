@@ -152,7 +152,7 @@ impl Scope {
             .chain_update(command.encode())
             .finalize();
         let first = digest.first_chunk().expect("a digest has 32 bytes");
-        RequestId(u128::from_be_bytes(*first))
+        RequestId(u128::from_be_bytes(*first)).without_time()
     }
 }
 

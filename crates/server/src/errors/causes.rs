@@ -17,8 +17,13 @@ const ROOM_DELAY: Duration = Duration::from_secs(1);
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
         let refusal = Self::new(rejection.code(), rejection.to_string());
+        let cluster_ms = match &rejection {
+            Rejection::RequestTooOld { now_ms, .. } => Some(*now_ms),
+            _ => None,
+        };
         let refusal = Self {
             hint: rejection.hint(),
+            cluster_ms,
             ..refusal
         };
         match refusal.code {

@@ -18,6 +18,8 @@ pub(crate) struct Refusal {
     pub(super) hint: Option<&'static str>,
     pub(super) violations: Vec<Violation>,
     pub(super) retry_delay: Option<Duration>,
+    /// The cluster's time, if the caller's clock may be the cause. In milliseconds.
+    pub(super) cluster_ms: Option<u64>,
 }
 
 /// One fault of a request.
@@ -40,6 +42,7 @@ impl Refusal {
             hint: None,
             violations: Vec::new(),
             retry_delay: None,
+            cluster_ms: None,
         }
     }
 

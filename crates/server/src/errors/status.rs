@@ -11,6 +11,8 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 const DOMAIN: &str = "flotilla";
 /// The key of the hint in `ErrorInfo`.
 const HINT: &str = "hint";
+/// The key of the cluster's time in `ErrorInfo`.
+const CLUSTER_MS: &str = "cluster_ms";
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
@@ -18,6 +20,9 @@ impl From<Refusal> for Status {
         let mut metadata = HashMap::new();
         if let Some(hint) = refusal.hint {
             metadata.insert(HINT.to_owned(), hint.to_owned());
+        }
+        if let Some(cluster_ms) = refusal.cluster_ms {
+            metadata.insert(CLUSTER_MS.to_owned(), cluster_ms.to_string());
         }
         details.set_error_info(refusal.reason, DOMAIN, metadata);
         if !refusal.violations.is_empty() {

@@ -2,7 +2,9 @@
 
 use crate::node::{APPROVAL, Node, refused, start_of};
 use flotilla_api::v1;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tonic::Code;
+use tonic_types::StatusExt;
 
 fn cancel_of(run_id: &str) -> v1::CancelRunRequest {
     v1::CancelRunRequest {
@@ -337,4 +339,34 @@ async fn runs_survive_a_restart_of_the_node() {
         node.status(&run_id).await.status(),
         v1::RunStatus::Completed
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_comes_too_late_is_refused_and_says_what_time_it_is() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let now_ms = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_millis()
+    };
+    // Version 7 UUIDs.
+    let made_at = |at_ms: u128, number: u128| at_ms << 80 | 7 << 76 | 0b10 << 62 | number;
+    let start = |id: u128| v1::StartRunRequest {
+        request_id: id.to_be_bytes().to_vec().into(),
+        ..start_of("approval", "")
+    };
+    let late = start(made_at(now_ms() - 3_600_000, 1));
+    let refusal = node.try_run(late.clone()).await.unwrap_err();
+    let info = refusal.get_details_error_info().unwrap();
+    assert_eq!(info.reason, "request_too_old");
+    let cluster_ms: u128 = info.metadata["cluster_ms"].parse().unwrap();
+    assert!(cluster_ms.abs_diff(now_ms()) < 60_000, "{cluster_ms}");
+    assert_eq!(
+        refused(node.try_run(late).await).0,
+        Code::FailedPrecondition
+    );
+    let fresh = start(made_at(cluster_ms, 2));
+    assert_eq!(node.run(fresh).await.run_id, "wfrun-1");
 }
