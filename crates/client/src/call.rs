@@ -373,7 +373,7 @@ mod tests {
                 if number > 0 {
                     pending::<()>().await;
                 }
-                tokio::time::sleep(Duration::from_secs(9)).await;
+                tokio::time::sleep(Duration::from_millis(9_000)).await;
                 Ok(Response::new(number))
             }
         };

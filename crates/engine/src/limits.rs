@@ -323,7 +323,7 @@ pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
 /// How much longer an id is never deleted: for the last retry to be applied, and for clocks that differ. In
 /// milliseconds.
 pub const REQUEST_RESERVE_MS: u64 = 60_000;
-/// An id whose time is longer ago than this has none: it only looks like a version 7 UUID. In milliseconds.
+/// An id with a time longer ago than this only looks like a version 7 UUID, and counts as random. In milliseconds.
 pub const REQUEST_AGE_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
 /// Request ids that are remembered at the same time; beyond it, new work is rejected.
 pub const REQUESTS_MAX: u64 = 6_000_000;
@@ -470,8 +470,9 @@ const _: () = assert!(4 * PLANS_MAX * INVALIDATION_EVENTS_MAX < TURN_ROWS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= SIGNALS_KEPT_BYTES_MAX);
 // What a run itself shows besides the outputs of its steps: input, output, state and metadata.
-const _: () =
-    assert!(2 * PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + METADATA_BYTES_MAX < READ_BYTES_MAX as usize);
+const _: () = assert!(
+    ((2 * PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + METADATA_BYTES_MAX) as u64) < READ_BYTES_MAX
+);
 const _: () = assert!(READ_BYTES_MAX < PAGE_BYTES_LOOKED_AT_MAX);
 const _: () =
     assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);

@@ -215,7 +215,7 @@ impl Replica {
     }
 
     /// Why this node learns nothing of what the cluster commits, if that has lasted for longer than
-    /// an election: whoever waits for a change in [`Replica::view`] must not wait here.
+    /// an election: callers that wait for a change in [`Replica::view`] must not wait here.
     #[must_use]
     pub fn standstill(&self) -> watch::Receiver<Option<Standstill>> {
         self.core().leader_contact.standstill()

@@ -28,8 +28,6 @@ pub(crate) struct Context {
     pub(crate) modules: Arc<Modules>,
     /// The node's counters.
     pub(crate) metrics: Arc<Metrics>,
-    /// The node's memory.
-    pub(crate) memory: Memory,
     /// This node's id.
     pub(crate) node: NodeId,
     /// The `host:port` of this node's gRPC, for clients.

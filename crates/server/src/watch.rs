@@ -69,7 +69,7 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     shared: Arc<S>,
 }
 
-/// Returns once nobody can wait at this node any longer, with what to tell a waiting caller: the node stops, or has
+/// Returns once callers cannot wait at this node any longer, with what to tell a waiting caller: the node stops, or has
 /// learned nothing of what the cluster commits for longer than an election takes. The same call at another node
 /// continues the wait.
 pub(crate) async fn interrupted(context: &Context) -> Refusal {

@@ -20,7 +20,7 @@ fn a_status_says_which_outputs_it_leaves_out_and_each_can_be_printed() {
     let _ = flo.text(&["workflow", "start", "large", "--run-id", "l-1"]);
     let output = |number: usize| format!("[{number},\"{}\"]", "x".repeat(OUTPUT_BYTES));
     for number in 0..STEPS {
-        let payload = node.scratch().write("payload.json", &output(number));
+        let payload = node.scratch().write("payload.json", output(number));
         let payload = format!("@{payload}");
         let _ = flo.text(&["workflow", "signal", "l-1", "--type", "go", &payload]);
     }

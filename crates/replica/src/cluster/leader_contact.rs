@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// Why this node learns nothing of what the cluster commits: whoever waits here for a change must
+/// Why this node learns nothing of what the cluster commits: callers that wait here for a change must
 /// wait at another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standstill {
@@ -181,7 +181,7 @@ fn log_change(known: Option<Standstill>, found: Option<Standstill>) {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(3);
+    const TIMEOUT: Duration = Duration::from_secs(3);
 
     #[tokio::test(start_paused = true)]
     async fn a_node_has_stopped_only_if_it_applies_nothing_of_what_is_committed() {
@@ -189,14 +189,14 @@ mod tests {
             applied: None,
             since: Instant::now(),
         };
-        tokio::time::advance(PATIENCE).await;
-        assert!(!progress.has_stopped(Some(7), 7, PATIENCE), "it is idle");
-        tokio::time::advance(PATIENCE).await;
-        assert!(!progress.has_stopped(Some(7), 7, PATIENCE), "still idle");
-        assert!(!progress.has_stopped(Some(7), 9, PATIENCE), "just behind");
-        tokio::time::advance(PATIENCE).await;
-        assert!(progress.has_stopped(Some(7), 9, PATIENCE));
-        assert!(!progress.has_stopped(Some(8), 9, PATIENCE), "slow");
+        tokio::time::advance(TIMEOUT).await;
+        assert!(!progress.has_stopped(Some(7), 7, TIMEOUT), "it is idle");
+        tokio::time::advance(TIMEOUT).await;
+        assert!(!progress.has_stopped(Some(7), 7, TIMEOUT), "still idle");
+        assert!(!progress.has_stopped(Some(7), 9, TIMEOUT), "just behind");
+        tokio::time::advance(TIMEOUT).await;
+        assert!(progress.has_stopped(Some(7), 9, TIMEOUT));
+        assert!(!progress.has_stopped(Some(8), 9, TIMEOUT), "slow");
     }
 
     #[tokio::test]

@@ -69,7 +69,7 @@ struct Queued {
 }
 
 impl Queued {
-    /// The request as it is sent; `None` once nobody waits for its response. It may wait for long: the stream may be
+    /// The request as it is sent; `None` once no caller waits for its response. It may wait for long: the stream may be
     /// blocked, or the process may be stopped meanwhile.
     fn in_time(self) -> Option<ForwardRequest> {
         let left = self.deadline.checked_duration_since(Instant::now())?;

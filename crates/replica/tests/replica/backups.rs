@@ -265,14 +265,16 @@ async fn the_directory_of_a_node_that_is_left_over_becomes_a_cluster_with_all_of
 /// Everything below a directory, with the times of its files.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<(Vec<u8>, SystemTime)>> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
         if path.is_dir() {
             found.extend(contents(&path));
             found.insert(path, None);
         } else {
-            let changed_at = fs::metadata(&path).unwrap().modified().unwrap();
-            found.insert(path.clone(), Some((fs::read(path).unwrap(), changed_at)));
+            let metadata = fs::metadata(&path).expect("a file");
+            let changed_at = metadata.modified().expect("a time");
+            let bytes = fs::read(&path).expect("a file");
+            found.insert(path, Some((bytes, changed_at)));
         }
     }
     found

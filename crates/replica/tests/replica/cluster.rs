@@ -307,14 +307,14 @@ pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered(reply::ActionRegiste
 
 /// Copies a data directory as a killed process leaves it.
 pub(crate) fn copy_as_killed(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
             copy_as_killed(&entry.path(), &target);
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            fs::copy(entry.path(), target).expect("a copy");
         }
     }
 }

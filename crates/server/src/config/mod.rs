@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The configuration of a node. The defaults describe a single node on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -259,6 +260,11 @@ impl ServerConfig {
             .iter()
             .map(|peer| (peer.node_id, peer.address.clone()))
             .collect()
+    }
+
+    /// A command that takes longer is logged; zero: none is.
+    pub(crate) fn slow_command(&self) -> Duration {
+        Duration::from_millis(self.slow_command_ms)
     }
 
     /// The TLS files, if TLS is configured.

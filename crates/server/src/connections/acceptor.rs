@@ -254,6 +254,7 @@ mod tests {
         stream.try_write(&[1]).expect("a byte is sent");
         assert!(arrivals.next().await.expect("it runs").is_ok());
     }
+
     #[tokio::test]
     async fn what_arrived_before_a_suspension_is_not_read() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -264,7 +265,7 @@ mod tests {
             handshakes_max: 2,
         });
         let suspensions = Arc::new(Suspensions::new());
-        let establish = |stream: TcpStream| async { Some(stream) };
+        let establish = |stream: TcpStream| async { Some((stream, Caller::default())) };
         let mut arrivals = accept_unless(listener, admission, suspensions.clone(), establish);
         let mut connect = async || {
             let stream = TcpStream::connect(address).await.expect("a connection");

@@ -80,64 +80,39 @@ impl Server {
     ) -> Result<Self, ServerError> {
         config.validate()?;
         let tls = load_tls(&config)?;
-        let (listener, address) = listen(config.listen).await?;
-        let client_address = config
-            .advertise
-            .clone()
-            .unwrap_or_else(|| address.to_string());
-        let (http_listener, http_listen) = listen(config.http_listen).await?;
-        let http_address = http_address(&config, &client_address, http_listen);
-        let admin_listener = match config.admin_listen {
-            Some(address) => Some(listen(address).await?.0),
-            None => None,
-        };
+        let ports = Ports::bind(&config).await?;
         let hub = Arc::new(Hub::default());
         let metrics = Arc::new(Metrics::new());
-        let slow_threshold = Duration::from_millis(config.slow_command_ms);
         let memory = Memory::of_node(&config);
-        let faulty_environment = faults::faulty_environment();
+        let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers));
         let environment = Environment {
-            transport: Arc::new(GrpcTransport::over(wrap(sockets(
-                tls.as_ref(),
-                Port::Peers,
-            )))),
+            transport: Arc::new(GrpcTransport::over(peer_sockets)),
             offers: hub.clone(),
-            clock: faulty_environment.clock,
-            storage: faulty_environment.storage,
             observer: metrics.clone(),
-            ..Environment::default()
+            ..faults::faulty_environment()
         };
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone().drop_guard();
         // Before the replica: its start may take long, and certificates may expire meanwhile.
-        let renewing = tls.clone();
-        let renewing = renewing.map(|tls| tls::keep_fresh(shutdown.clone(), tls));
-        let replica_config = replica_config(&config, &memory, &client_address);
-        let replica = Replica::start(replica_config, environment);
+        let renew = |tls| tls::keep_fresh(shutdown.clone(), tls);
+        let renewing = tls.clone().map(renew);
+        let replica_config = replica_config(&config, &memory, &ports.client_address);
         let replica = tokio::select! {
-            started = replica => started?,
-            never = http::serve_start(&http_listener, tls.clone(), Port::Http) => match never {},
-            never = serve_admin_start(admin_listener.as_ref(), tls.clone()) => match never {},
+            started = Replica::start(replica_config, environment) => started?,
+            never = ports.serve_start(tls.clone()) => match never {},
         };
         let tracer = Tracer::start(&config, &replica)?;
-        let slots = wasm_slots(&config);
-        let modules = Modules::new(
-            // The permits of compilations are the others.
-            GuestThreads::new(slots + TRIALS_MAX),
-            config.module_compiler.clone().map(Trial::new),
-            shutdown.clone(),
-        );
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {
-            gateway: Gateway::new(replica, SlowCommands::new(slow_threshold)),
+            gateway: Gateway::new(replica, SlowCommands::new(config.slow_command())),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
-            modules: Arc::new(modules),
+            modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
             node: NodeId(config.node_id),
-            client_address,
-            http_address,
+            client_address: ports.client_address,
+            http_address: ports.http_address,
             data_directory: config.data_dir.clone(),
             sockets: sockets(tls.as_ref(), Port::Clients),
             tls: tls.clone(),
@@ -150,21 +125,21 @@ impl Server {
             watch::start(context.clone(), subscription),
             health::start(context.clone(), reporter),
             drivers::start(context.clone(), hub),
-            embedded::start(context.clone(), slots),
+            embedded::start(context.clone(), wasm_slots(&config)),
         ];
         tasks.extend(renewing);
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
         let probing = CancellationToken::new();
-        let http = http::serve(context.clone(), http_listener, probing.clone());
-        let admin = admin_listener.map(|listener| {
+        let http = http::serve(context.clone(), ports.http, probing.clone());
+        let admin = ports.admin.map(|listener| {
             let arriving = sockets(tls.as_ref(), Port::Admin).accept(listener);
             admin::serve(&context, arriving, probing.clone())
         });
-        let serving = serve(&context, context.sockets.accept(listener), routes);
-        tracing::info!(node = config.node_id, %address, "serving clients");
+        let serving = serve(&context, context.sockets.accept(ports.clients), routes);
+        tracing::info!(node = config.node_id, address = %ports.address, "serving clients");
         Ok(Self {
             context,
-            address,
+            address: ports.address,
             tasks,
             serving,
             http,
@@ -279,12 +254,62 @@ impl Server {
     }
 }
 
-/// Serves the port of operators while the node starts, if there is one.
-async fn serve_admin_start(listener: Option<&TcpListener>, tls: Option<Arc<Tls>>) -> Infallible {
-    match listener {
-        Some(listener) => http::serve_start(listener, tls, Port::Admin).await,
-        None => std::future::pending().await,
+/// The ports of a node, except that for its peers.
+struct Ports {
+    clients: TcpListener,
+    /// Where clients are accepted.
+    address: SocketAddr,
+    http: TcpListener,
+    admin: Option<TcpListener>,
+    /// The `host:port` that clients use.
+    client_address: String,
+    /// The `host:port` that reaches HTTP.
+    http_address: String,
+}
+
+impl Ports {
+    async fn bind(config: &ServerConfig) -> Result<Self, ServerError> {
+        let (clients, address) = listen(config.listen).await?;
+        let advertise = config.advertise.clone();
+        let client_address = advertise.unwrap_or_else(|| address.to_string());
+        let (http, http_listen) = listen(config.http_listen).await?;
+        let admin = match config.admin_listen {
+            Some(address) => Some(listen(address).await?.0),
+            None => None,
+        };
+        Ok(Self {
+            clients,
+            address,
+            http,
+            admin,
+            http_address: http_address(config, &client_address, http_listen),
+            client_address,
+        })
     }
+
+    /// Serves probes while the node starts.
+    async fn serve_start(&self, tls: Option<Arc<Tls>>) -> Infallible {
+        let admin = async {
+            match &self.admin {
+                Some(listener) => http::serve_start(listener, tls.clone(), Port::Admin).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            never = http::serve_start(&self.http, tls.clone(), Port::Http) => never,
+            never = admin => never,
+        }
+    }
+}
+
+/// The node's modules.
+fn modules(config: &ServerConfig, shutdown: &CancellationToken) -> Modules {
+    Modules::new(
+        // The permits of compilations are the others.
+        GuestThreads::new(wasm_slots(config) + TRIALS_MAX),
+        config.module_compiler.clone().map(Trial::new),
+        shutdown.clone(),
+    )
 }
 
 /// The node's certificates, if TLS is configured.

@@ -131,7 +131,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_read_is_not_shared() {
         let look = SharedLook::<u64, u32>::default();
-        let failed = look.find(1, 1, 1, || async { Err(Refusal::internal("no state")) });
+        let failed = look.find(1, 1, 1, || async { Err(Refusal::unavailable("no state")) });
         assert!(failed.await.is_err());
         let found = look.find(1, 1, 1, || async { Ok(7) }).await;
         assert_eq!(*found.expect("the read succeeds"), 7);

@@ -92,7 +92,7 @@ async fn the_port_of_operators_serves_probes_metrics_and_calls_about_the_cluster
     let channel = endpoint.connect().await.unwrap();
     let mut cluster = ClusterServiceClient::new(channel.clone());
     let status = cluster.get_status(v1::GetStatusRequest::default()).await;
-    assert_eq!(status.unwrap().into_inner().members.len(), 1);
+    assert_eq!(status.unwrap().into_inner().nodes.len(), 1);
     let mut keys = KvServiceClient::new(channel);
     let read = keys.get_key(v1::GetKeyRequest::default()).await;
     assert!(read.is_err(), "{read:?}");

@@ -4,7 +4,7 @@ use crate::node::{APPROVAL, Node, refused, start_of};
 use crate::wait::until;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
-use flotilla_replica::{Accepted, Arrivals, Sockets};
+use flotilla_replica::{Accepted, Arrivals, Caller, Sockets};
 use futures::StreamExt;
 use hyper_util::rt::TokioIo;
 use std::io;
@@ -31,7 +31,7 @@ const WAIT: Duration = Duration::from_secs(300);
 struct Links(Arc<AtomicBool>);
 
 impl Links {
-    /// From now on, nothing passes in either direction, and nobody is told.
+    /// From now on, nothing passes in either direction, and no error is reported.
     fn cut(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -58,7 +58,7 @@ impl Sockets for CuttableSockets {
         let links = self.links.clone();
         let arrivals = self.inner.accept(listener).map(move |accepted| {
             let links = links.clone();
-            Ok(Accepted::new(Cuttable(accepted?, links)))
+            Ok(Accepted::new(Cuttable(accepted?, links), Caller::default()))
         });
         Box::pin(arrivals)
     }

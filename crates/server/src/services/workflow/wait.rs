@@ -9,7 +9,7 @@ use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, RunEnding, RunSummary};
 use tokio::time::{Instant, sleep_until};
 
-/// How the run has ended; `None` if it is open at `until`, or as soon as nobody can wait here.
+/// How the run has ended; `None` if it is open at `until`, or as soon as callers cannot wait here.
 ///
 /// The run exists at the leader; this node may be behind.
 pub(super) async fn until_ended(

@@ -74,7 +74,7 @@ pub(super) async fn watch(
 }
 
 impl RunWatch {
-    /// Sends changes until the run ends, the caller disconnects or nobody can wait here any longer.
+    /// Sends changes until the run ends, the caller disconnects or callers cannot wait here any longer.
     async fn serve(mut self) {
         let mut last_status = None;
         loop {
