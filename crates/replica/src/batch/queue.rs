@@ -402,7 +402,8 @@ mod tests {
         let noisy = [1, 2].map(|_| push(&queue, Admission::Intake, 1).expect("there is room"));
         let mut quiet = command(Admission::Intake);
         quiet.namespace = Namespace::new("quiet").expect("a name");
-        push_at(&queue, queue.arrive(), quiet.clone(), 1).expect("it has none yet");
+        push_at(&queue, queue.arrive(), quiet.clone(), 1)
+            .expect("it is the first of its namespace");
         assert!(!noisy[1].withdraw(), "the newest one was shed");
         assert!(push(&queue, Admission::Intake, 1).is_err());
         assert!(push_at(&queue, queue.arrive(), quiet, 1).is_err());

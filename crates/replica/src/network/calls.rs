@@ -73,8 +73,8 @@ pub trait PeerCalls: Send + Sync + 'static {
     /// Asks for the member's identity.
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse>;
 
-    /// Whether the serving side accepts calls from this caller. Anybody may [`probe`](Self::probe): nobody knows the host of a
-    /// node before it is added.
+    /// Whether the serving side accepts calls from this caller. Every caller may [`probe`](Self::probe): the host of a node
+    /// is unknown before it is added.
     fn admits(&self, _caller: &Caller) -> bool {
         true
     }

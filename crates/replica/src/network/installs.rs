@@ -56,7 +56,7 @@ impl Installs {
         Ok(install)
     }
 
-    /// Installs that were refused since the start, because another one was under way.
+    /// Installs that were refused since the start, because another one was being received.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
