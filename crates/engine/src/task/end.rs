@@ -46,6 +46,27 @@ impl Ending {
         }
     }
 
+    /// That of an action run whose last attempt failed without a report.
+    pub(super) fn of_failed() -> Self {
+        Self {
+            status: ActionRunStatus::Failed,
+            outcome: outcome_name::of(outcome_name::FAILURE),
+            is_retryable: true,
+            ..Self::of_cancelled()
+        }
+    }
+
+    /// That of an action run whose time is over; `timeout` is the step's, if it has ended it.
+    pub(super) fn of_timed_out(timeout: Option<StepTimeout>) -> Self {
+        Self {
+            status: ActionRunStatus::TimedOut,
+            outcome: outcome_name::of(outcome_name::TIMEOUT),
+            is_retryable: true,
+            timeout,
+            ..Self::of_cancelled()
+        }
+    }
+
     /// Whether the action run goes to the dead-letter queue: no attempt of it is left, and the worker
     /// did not say that another would be pointless (A5).
     fn is_dead_letter(&self) -> bool {

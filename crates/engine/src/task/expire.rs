@@ -49,16 +49,7 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnRe
             make_ready(turn, run, task)
         });
     }
-    let ending = Ending {
-        status: ActionRunStatus::TimedOut,
-        outcome: outcome_name::of(outcome_name::TIMEOUT),
-        output: None,
-        is_retryable: true,
-        timeout,
-        not_before_ms: None,
-        state_patch: None,
-    };
-    end::end(turn, task, ending)
+    end::end(turn, task, Ending::of_timed_out(timeout))
 }
 
 /// A worker is gone: its task is ready again, with the same attempt number (A4).
@@ -103,16 +94,7 @@ pub(crate) fn lose(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> TurnResu
     if task.record.attempt < task.record.attempts_max {
         return try_again(turn, task, None);
     }
-    let ending = Ending {
-        status: ActionRunStatus::Failed,
-        outcome: outcome_name::of(outcome_name::FAILURE),
-        output: None,
-        is_retryable: true,
-        timeout: None,
-        not_before_ms: None,
-        state_patch: None,
-    };
-    end::end(turn, task, ending)
+    end::end(turn, task, Ending::of_failed())
 }
 
 /// A report is overdue: the attempt ends with `timeout`. The action is not retried, because the accepted work may still
@@ -131,16 +113,7 @@ pub(crate) fn expire_report(
         message: "expected a report on the accepted task before its deadline, but none came"
             .to_owned(),
     });
-    let ending = Ending {
-        status: ActionRunStatus::TimedOut,
-        outcome: outcome_name::of(outcome_name::TIMEOUT),
-        output: None,
-        is_retryable: true,
-        timeout: None,
-        not_before_ms: None,
-        state_patch: None,
-    };
-    end::end(turn, task, ending)
+    end::end(turn, task, Ending::of_timed_out(None))
 }
 
 /// No worker has taken the action run in time: it ends `timed_out` (A2, W70).
@@ -171,14 +144,5 @@ pub(crate) fn expire_wait(
             .to_owned(),
         message: StepTimeout::Queue.message(waited_ms),
     });
-    let ending = Ending {
-        status: ActionRunStatus::TimedOut,
-        outcome: outcome_name::of(outcome_name::TIMEOUT),
-        output: None,
-        is_retryable: true,
-        timeout,
-        not_before_ms: None,
-        state_patch: None,
-    };
-    end::end(turn, task, ending)
+    end::end(turn, task, Ending::of_timed_out(timeout))
 }
