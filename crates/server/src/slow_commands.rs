@@ -23,16 +23,6 @@ struct Interval {
     omitted: usize,
 }
 
-/// Whether to log a slow command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Yes; and that this many were left out since the last one that was logged.
-    Log {
-        omitted: usize,
-    },
-    Omit,
-}
-
 impl SlowCommands {
     /// Logs commands that take longer than `threshold`; none if it is zero.
     pub(crate) fn new(threshold: Duration) -> Self {
@@ -52,7 +42,7 @@ impl SlowCommands {
             return;
         }
         let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
-        let Verdict::Log { omitted } = interval.note(Instant::now()) else {
+        let Some(omitted) = interval.note(Instant::now()) else {
             return;
         };
         drop(interval);
@@ -62,19 +52,18 @@ impl SlowCommands {
 }
 
 impl Interval {
-    /// Notes one more slow command.
-    fn note(&mut self, now: Instant) -> Verdict {
+    /// Notes one more slow command. `Some` if it is to be logged, with the number that were left out since the last one that was.
+    fn note(&mut self, now: Instant) -> Option<usize> {
         if now.saturating_duration_since(self.began) >= SLOW_COMMANDS_INTERVAL {
             self.began = now;
             self.logged = 0;
         }
         if self.logged >= SLOW_COMMANDS_MAX {
             self.omitted += 1;
-            return Verdict::Omit;
+            return None;
         }
         self.logged += 1;
-        let omitted = std::mem::take(&mut self.omitted);
-        Verdict::Log { omitted }
+        Some(std::mem::take(&mut self.omitted))
     }
 }
 
@@ -91,14 +80,14 @@ mod tests {
             omitted: 0,
         };
         for _ in 0..SLOW_COMMANDS_MAX {
-            assert_eq!(interval.note(began), Verdict::Log { omitted: 0 });
+            assert_eq!(interval.note(began), Some(0));
         }
         for _ in 0..3 {
-            assert_eq!(interval.note(began), Verdict::Omit);
+            assert_eq!(interval.note(began), None);
         }
         let later = began + SLOW_COMMANDS_INTERVAL;
-        assert_eq!(interval.note(later), Verdict::Log { omitted: 3 });
-        assert_eq!(interval.note(later), Verdict::Log { omitted: 0 });
+        assert_eq!(interval.note(later), Some(3));
+        assert_eq!(interval.note(later), Some(0));
     }
 
     #[test]
