@@ -133,6 +133,16 @@ enum Lane {
     Intake,
 }
 
+impl Lane {
+    /// That of the commands of a class, except obligations.
+    fn of(admission: Admission) -> Self {
+        match admission {
+            Admission::Intake => Self::Intake,
+            Admission::Progress => Self::Progress,
+        }
+    }
+}
+
 /// The room of an entry.
 #[derive(Clone, Copy, Debug)]
 struct EntryRoom {
@@ -261,10 +271,7 @@ impl Lanes {
     /// Sheds commands of the same class until there is room for `submission`, if that is fair.
     fn make_room(&mut self, bounds: &QueueBounds, submission: &Submission) -> Result<(), Full> {
         while !self.has_room(bounds, submission) {
-            let lane = match submission.command.body.admission() {
-                Admission::Intake => Lane::Intake,
-                Admission::Progress => Lane::Progress,
-            };
+            let lane = Lane::of(submission.command.body.admission());
             let shed = self.lane(lane).pop_for(submission).ok_or(Full)?;
             self.weight -= shed.weight();
             shed.shed();
@@ -288,10 +295,9 @@ impl Lanes {
     fn add(&mut self, submission: Submission) {
         self.weight += submission.weight();
         let body = &submission.command.body;
-        let lane = match body.admission() {
-            _ if body.kind().is_obligation() => Lane::Obligations,
-            Admission::Intake => Lane::Intake,
-            Admission::Progress => Lane::Progress,
+        let lane = match body.kind().is_obligation() {
+            true => Lane::Obligations,
+            false => Lane::of(body.admission()),
         };
         self.lane(lane).add(submission);
     }
@@ -485,6 +491,8 @@ mod tests {
         }
         let fit = ENTRY_WEIGHT_BYTES_MAX / (10_000 + 1_000 * LISTED_ROW_BYTES);
         assert_eq!(queue.take_entry().len(), fit);
+        // No new work waits, which would get a part of the entry.
+        let queue = wide_queue();
         for _ in 0..4 {
             push(&queue, Admission::Progress, ENTRY_WEIGHT_BYTES_MAX / 3).unwrap();
         }

@@ -82,7 +82,10 @@ async fn a_failure_is_answered_without_another_trial_and_nothing_is_compiled_her
 #[tokio::test]
 async fn callers_of_a_poisonous_module_wait_together_and_callers_of_others_do_not_wait() {
     let folder = tempfile::tempdir().unwrap();
-    let modules = modules(&folder, r#"[ "$first" != poison ] || kill -ABRT $$"#);
+    let modules = modules(
+        &folder,
+        r#"[ "$first" != poison ] || kill -ABRT $$; echo 100"#,
+    );
     let poisoned: Vec<_> = (0..8)
         .map(|_| {
             let modules = modules.clone();
