@@ -11,10 +11,12 @@
 //! Other modules compute what the engine must not compute itself, since a library's version may
 //! change the result (design rule 1): [`schema`], [`cron`] and, based on it, [`schedule`].
 //! [`expression`] compiles expressions, and [`query`] parses the conditions on runs that callers write, to the engine's form.
+//! [`payload`] says which bytes are JSON.
 
 pub mod cron;
 pub mod duration;
 pub mod expression;
+pub mod payload;
 pub mod query;
 pub mod schedule;
 pub mod schema;

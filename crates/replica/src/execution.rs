@@ -37,6 +37,8 @@ pub enum JobKind {
     Capture,
     /// Packing or unpacking a part of a snapshot in transfer.
     SnapshotPart,
+    /// Reading many rows or checking large values, for the replica's user.
+    Query,
 }
 
 /// The duration of blocking jobs in a simulation.
@@ -47,7 +49,10 @@ pub trait Pace: Send + Sync + 'static {
 
 /// Runs a replica's blocking jobs; clones share it.
 #[derive(Clone)]
-pub(crate) enum BlockingPool {
+pub struct BlockingPool(Kind);
+
+#[derive(Clone)]
+enum Kind {
     /// Threads beside the runtime.
     Threads(Threads),
     /// Tasks of the runtime.
@@ -68,13 +73,13 @@ impl BlockingPool {
         mut queue: mpsc::Receiver<T>,
         mut work: impl FnMut(T, &mut mpsc::Receiver<T>) + Send + 'static,
     ) -> io::Result<()> {
-        match self {
-            Self::Threads(threads) => threads.spawn(name, move || {
+        match &self.0 {
+            Kind::Threads(threads) => threads.spawn(name, move || {
                 while let Some(first) = queue.blocking_recv() {
                     work(first, &mut queue);
                 }
             }),
-            Self::Tasks(pace) => {
+            Kind::Tasks(pace) => {
                 let pace = Arc::clone(pace);
                 tokio::spawn(async move {
                     while let Some(first) = queue.recv().await {
@@ -94,16 +99,16 @@ impl BlockingPool {
     ///
     /// # Errors
     /// [`io::Error`] if it panicked.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         job_kind: JobKind,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
-        match self {
-            Self::Threads(_) => tokio::task::spawn_blocking(work)
+        match &self.0 {
+            Kind::Threads(_) => tokio::task::spawn_blocking(work)
                 .await
                 .map_err(io::Error::other),
-            Self::Tasks(pace) => {
+            Kind::Tasks(pace) => {
                 pass(pace.duration(job_kind)).await;
                 contained(work)
             }
@@ -112,19 +117,19 @@ impl BlockingPool {
 
     /// Waits until all threads have ended, but no longer than `timeout`. Blocks.
     pub(crate) fn join(&self, timeout: Duration) {
-        match self {
-            Self::Threads(threads) => threads.join(timeout),
-            Self::Tasks(_) => {}
+        match &self.0 {
+            Kind::Threads(threads) => threads.join(timeout),
+            Kind::Tasks(_) => {}
         }
     }
 }
 
 impl From<Execution> for BlockingPool {
     fn from(execution: Execution) -> Self {
-        match execution {
-            Execution::OwnThreads => Self::Threads(Threads::default()),
-            Execution::CallersRuntime(pace) => Self::Tasks(pace),
-        }
+        Self(match execution {
+            Execution::OwnThreads => Kind::Threads(Threads::default()),
+            Execution::CallersRuntime(pace) => Kind::Tasks(pace),
+        })
     }
 }
 

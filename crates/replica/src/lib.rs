@@ -52,7 +52,7 @@ pub use cluster::leader_contact::Standstill;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
 pub use environment::{Environment, NoObserver, NoOffers, Observer, OfferSource};
-pub use execution::{Execution, JobKind, Pace};
+pub use execution::{BlockingPool, Execution, JobKind, Pace};
 pub use fatal::FatalError;
 pub use gauges::{FollowerGauge, Gauges};
 pub use log::contents::LogContents;

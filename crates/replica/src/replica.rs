@@ -8,7 +8,7 @@ use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
 use crate::core::Core;
 use crate::environment::Environment;
-use crate::execution::JobKind;
+use crate::execution::{BlockingPool, JobKind};
 use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
 use crate::membership::voters;
@@ -322,6 +322,12 @@ impl Replica {
     /// If this node leads, transfers leadership to another voter, if one takes over soon.
     pub async fn hand_over(&self) {
         self.core().hand_over().await;
+    }
+
+    /// The pool of the replica's blocking jobs. In a simulation, jobs run on the caller's runtime.
+    #[must_use]
+    pub fn blocking_pool(&self) -> BlockingPool {
+        self.core().links.blocking_pool.clone()
     }
 
     /// Shuts the replica down: a leader transfers leadership first, so that no caller waits for an

@@ -4,11 +4,11 @@ use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::Modules;
-use crate::schemas::Schemas;
 use crate::tls::Tls;
 use crate::traces::Tracer;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
+use flotilla_leader::Schemas;
 use flotilla_replica::Sockets;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Context {
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: Arc<Schemas>,
     /// The node's memory.
     pub(crate) memory: Memory,
     /// The modules of WASM actions that this node has tried and compiled.

@@ -49,6 +49,11 @@ impl Gateway {
         &self.replica
     }
 
+    /// The log of slow commands.
+    pub(crate) fn slow_commands(&self) -> &SlowCommands {
+        &self.slow_commands
+    }
+
     /// The engine version on which the cluster has agreed, as far as this node knows.
     pub(crate) fn engine_version(&self) -> u32 {
         self.replica.engine_version()

@@ -8,15 +8,14 @@
 //! gRPC, and probes and metrics to supervisors. `tls` secures the connections if the node has
 //! certificates. `watch` wakes callers that wait until something is applied.
 //!
-//! Besides these, a node has the `workers` with their open polls, the leader's `drivers`, and the
-//! `embedded` workers that run WASM actions, whose `modules` are compiled within bounds.
+//! Besides these, a node serves the `workers`, starts the leader's parts (`flotilla_leader`), and has the `embedded`
+//! workers that run WASM actions, whose `modules` are compiled within bounds.
 
 mod config;
 mod connections;
 mod context;
 mod convert;
 mod deadline;
-mod drivers;
 mod embedded;
 mod errors;
 mod faults;
@@ -31,7 +30,6 @@ mod modules;
 mod readiness;
 mod receiving;
 mod request;
-mod schemas;
 mod server;
 mod services;
 mod slow_commands;

@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
 use flotilla_wasm::COMPILE_CPU_SECONDS_MAX;
 use std::time::Duration;
@@ -101,6 +101,8 @@ pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 3_600_000;
 /// How often a start is checked again because its workflow changed meanwhile.
 pub(crate) const START_TRIES_MAX: u32 = 8;
 
+/// How long a command or a read of a part of the node may take that no caller waits for.
+pub(crate) const BACKGROUND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a new leader may take before it opens polls.
 pub(crate) const TERM_BEGIN_MAX: Duration = Duration::from_secs(1);
 /// How long a worker may take to send its hello.
@@ -112,10 +114,6 @@ pub(crate) const HELD_TASKS_MAX: usize = 20_000;
 pub(crate) const CONCURRENCY_DEFAULT: u32 = 10;
 /// A process's name, `stream/group` included, and the name of a worker's host. In bytes.
 pub(crate) const PROCESS_NAME_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 1;
-/// Messages that wait for one worker's session; a slower worker loses its poll.
-pub(crate) const POLL_MESSAGES_MAX: usize = 4_096;
-/// As [`POLL_MESSAGES_MAX`], in bytes: tasks wait without their inputs.
-pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
 /// Messages that wait for the transport of one worker's stream.
 pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
 /// As [`STREAM_MESSAGES_MAX`], in bytes: a few tasks of any size, or many small ones.
@@ -151,36 +149,6 @@ pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// The interval of keepalive pings to the leader while a forwarded poll waits, and their timeout.
 pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(5);
 
-/// How long one obligation's command may take before its driver reads the state again.
-pub(crate) const OBLIGATION_DEADLINE: Duration = Duration::from_secs(10);
-/// A driver's first backoff after a transient refusal.
-pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-/// A driver's longest backoff after consecutive refusals.
-pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
-/// Due timers of one kind that are fired together.
-pub(crate) const TIMERS_BATCH_MAX: usize = 256;
-/// Due schedules that are fired together.
-pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;
-/// How long a schedule or a trigger is deferred that this node cannot interpret or fire.
-pub(crate) const DEFER_DELAY: Duration = Duration::from_secs(60);
-/// After this many consecutive permanent refusals, a trigger is deferred.
-pub(crate) const TRIGGER_REFUSALS_MAX: u32 = 5;
-/// Triggers that fire concurrently. With [`TRIGGER_FIRINGS_MAX`], it bounds the memory for their
-/// records.
-pub(crate) const TRIGGERS_IN_FLIGHT_MAX: usize = 8;
-/// Partitions of a stream that a trigger fires concurrently, each with the maximum of one firing.
-pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
-/// How often the sweep looks for expired rows that no caller waits for.
-pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause between two batches of expired rows that no caller waits for: other work goes first.
-pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(100);
-/// Open input checks that are read from the state in one batch.
-pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
-/// Input checks in flight.
-pub(crate) const CHECKS_IN_FLIGHT_MAX: usize = 64;
-/// How long an embedded worker may be without a poll; it reopens a broken stream sooner.
-pub(crate) const ABSENCE_MAX: Duration = Duration::from_secs(3);
-
 /// The least memory for all calls of WASM actions: what one with the default limits may take. In bytes.
 pub(crate) const WASM_MEMORY_BYTES_MIN: u64 = 24 << 20;
 /// Modules that a node tries or compiles at the same time.
@@ -211,8 +179,6 @@ pub(crate) const GUEST_LOG_NODE_FACTOR: u64 = 10;
 /// Actions whose rate of log lines a node remembers.
 pub(crate) const GUEST_LOG_ACTIONS_MAX: usize = 1_024;
 
-/// Compiled input schemas that a node keeps.
-pub(crate) const SCHEMAS_CACHED_MAX: usize = 256;
 /// A line of a definition that a finding quotes; longer ones are omitted. In bytes.
 pub(crate) const SOURCE_LINE_BYTES_MAX: usize = 500;
 /// The message of a status. It travels in a header, as the violations do. In bytes.
@@ -245,10 +211,6 @@ const _: () = assert!(
 );
 // New work may use half of the queue.
 const _: () = assert!(QUEUE_BYTES_MIN >= 2 * ENTRY_BYTES_MAX);
-// The records of all firings in flight.
-const _: () = assert!(
-    TRIGGERS_IN_FLIGHT_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
-);
 const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
 const _: () = assert!(TASKS_BATCH_BYTES + TASK_BYTES_MAX < AWAIT_BYTES_MAX);
 // One task, however large, passes each of them.

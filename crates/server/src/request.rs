@@ -5,15 +5,15 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
+use flotilla_dsl::payload;
 use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId, WorkflowVersion};
-use flotilla_engine::json::{self, Json};
+use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    INFO_BYTES_MAX, JSON_DEPTH_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, STEP_DELAY_MS_MAX, TARGET_BYTES_MAX, USAGE_NAME_BYTES_MAX, USAGE_NAMES_MAX,
+    INFO_BYTES_MAX, LABELS_MAX, METADATA_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    STEP_DELAY_MS_MAX, TARGET_BYTES_MAX, USAGE_NAME_BYTES_MAX, USAGE_NAMES_MAX,
 };
 use flotilla_engine::view::PageRange;
 use flotilla_engine::{DueTime, NodeId, RequestId, VersionChoice};
-use serde::de::IgnoredAny;
 use serde_json::Number;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -197,11 +197,6 @@ pub(crate) fn target(text: Option<String>) -> Result<Option<String>, Refusal> {
     Ok(text)
 }
 
-/// Whether bytes are a valid payload; empty bytes are not.
-pub(crate) fn is_json(bytes: &[u8]) -> bool {
-    json_text(bytes, "payload", PAYLOAD_BYTES_MAX).is_ok()
-}
-
 fn json_text<'b>(
     bytes: &'b [u8],
     field: &'static str,
@@ -214,25 +209,8 @@ fn json_text<'b>(
         );
         return Err(Refusal::too_large(message).at(field));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let message = format!("expected {field} to be JSON in UTF-8, but {error}");
-        Refusal::invalid(field, message)
-    })?;
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
-        Refusal::invalid(
-            field,
-            format!("expected {field} to be JSON, but it is not: {error}"),
-        )
-    })?;
-    // The check above is not recursive and has no limit.
-    let depth = json::depth(text);
-    if depth > JSON_DEPTH_MAX {
-        let message = format!(
-            "expected {field} to nest at most {JSON_DEPTH_MAX} levels deep, but it has {depth}"
-        );
-        return Err(Refusal::invalid(field, message));
-    }
-    Ok(text)
+    payload::text(bytes)
+        .map_err(|error| Refusal::invalid(field, format!("expected {field} {error}")))
 }
 
 /// A fresh request id. Ids that are drawn in sequence are adjacent (ADR 0023). It has no time: the caller cannot repeat the
@@ -421,6 +399,7 @@ fn parse_token(token: &str) -> Result<Vec<u8>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_engine::limits::JSON_DEPTH_MAX;
 
     fn refused(bytes: &[u8]) -> String {
         json(bytes, "input", "{}").unwrap_err().to_string()

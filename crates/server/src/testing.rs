@@ -6,12 +6,12 @@ use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules};
-use crate::schemas::Schemas;
 use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Body, Command, NodeId, Reply};
+use flotilla_leader::Schemas;
 use flotilla_replica::{Config, Environment, Formation, PlainSockets, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,18 +30,7 @@ pub(crate) struct StillNode {
 impl StillNode {
     /// Starts a node that is alone in its cluster, and waits until it leads.
     pub(crate) async fn start() -> Self {
-        let node = Self::start_with(BTreeMap::from([(NodeId(1), "127.0.0.1:1".to_owned())])).await;
-        node.context.gateway.catch_up(deadline()).await.unwrap();
-        node
-    }
-
-    /// Starts one of three nodes; the others never start, so there is no leader.
-    pub(crate) async fn start_without_quorum() -> Self {
-        let address = |id: u64| (NodeId(id), format!("127.0.0.1:{id}"));
-        Self::start_with([1, 2, 3].map(address).into()).await
-    }
-
-    async fn start_with(peers: BTreeMap<NodeId, String>) -> Self {
+        let peers = BTreeMap::from([(NodeId(1), "127.0.0.1:1".to_owned())]);
         let data = tempfile::tempdir().unwrap();
         let config = Config {
             node_id: NodeId(1),
@@ -58,9 +47,9 @@ impl StillNode {
             .await
             .unwrap();
         let context = Arc::new(Context {
-            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO)),
             watchers: Watchers::default(),
-            schemas: Schemas::default(),
+            schemas: Arc::new(Schemas::new(replica.blocking_pool())),
+            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO)),
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,
@@ -77,6 +66,7 @@ impl StillNode {
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });
+        context.gateway.catch_up(deadline()).await.unwrap();
         Self {
             context,
             _data: data,

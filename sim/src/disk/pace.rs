@@ -44,7 +44,7 @@ impl Pace for DiskPace {
             JobKind::LogWrite => random.within(0..3) + self.hang_ms.swap(0, Ordering::Relaxed),
             // Most entries are applied within the millisecond.
             JobKind::Apply => u64::from(random.chance(50)),
-            JobKind::LogRead | JobKind::SnapshotPart => random.within(0..2),
+            JobKind::LogRead | JobKind::SnapshotPart | JobKind::Query => random.within(0..2),
             JobKind::Capture => random.within(1..20),
         };
         Duration::from_millis(usual_ms + random.within(0..slowness_ms + 1))

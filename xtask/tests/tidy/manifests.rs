@@ -7,7 +7,7 @@ use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none
 /// The allowed dependencies between our crates.
 ///
 /// A crate's tests get no further ones. Only the package of black-box tests may use all crates.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("flotilla-api", &[]),
     (
         "flotilla-benches",
@@ -35,6 +35,10 @@ const ARROWS: [(&str, &[&str]); 16] = [
         "flotilla-jepsen",
         &["flotilla-api", "flotilla-client", "flotilla-tests"],
     ),
+    (
+        "flotilla-leader",
+        &["flotilla-dsl", "flotilla-engine", "flotilla-replica"],
+    ),
     ("flotilla-libfuzzer", &["flotilla-fuzz"]),
     ("flotilla-peers", &["flotilla-client"]),
     ("flotilla-replica", &["flotilla-engine"]),
@@ -44,6 +48,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "flotilla-api",
             "flotilla-dsl",
             "flotilla-engine",
+            "flotilla-leader",
             "flotilla-replica",
             "flotilla-trace",
             "flotilla-wasm",
@@ -51,7 +56,12 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ),
     (
         "flotilla-sim",
-        &["flotilla-dsl", "flotilla-engine", "flotilla-replica"],
+        &[
+            "flotilla-dsl",
+            "flotilla-engine",
+            "flotilla-leader",
+            "flotilla-replica",
+        ],
     ),
     ("flotilla-trace", &[]),
     ("flotilla-wasm", &[]),

@@ -8,7 +8,7 @@ use crate::limits::{
     GUEST_LOG_ACTIONS_MAX, GUEST_LOG_BURST_BYTES_MAX, GUEST_LOG_BURST_LINES_MAX,
     GUEST_LOG_BYTES_PER_SECOND_MAX, GUEST_LOG_LINES_PER_SECOND_MAX, GUEST_LOG_NODE_FACTOR,
 };
-use crate::workers::ActionKey;
+use flotilla_leader::ActionKey;
 use flotilla_wasm::{LogLevel, LogLine, Logs};
 use lru::LruCache;
 use std::num::NonZeroUsize;

@@ -24,7 +24,7 @@ mod worker;
 
 use crate::context::Context;
 use crate::gateway::Freshness;
-use crate::limits::OBLIGATION_DEADLINE;
+use crate::limits::BACKGROUND_DEADLINE;
 use embedded_workers::EmbeddedWorkers;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::store::{Reader, StoreError};
@@ -86,7 +86,7 @@ async fn supervise(shared: Shared) {
             }
             Ok(wanted)
         };
-        let deadline = Instant::now() + OBLIGATION_DEADLINE;
+        let deadline = Instant::now() + BACKGROUND_DEADLINE;
         // A node that has just started cannot read yet.
         let Ok(wanted) = gateway.scan(Freshness::Stale, deadline, wanted).await else {
             tokio::select! {

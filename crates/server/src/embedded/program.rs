@@ -1,9 +1,9 @@
 //! The program of a WASM action: its module and its limits.
 
-use crate::workers::ActionKey;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view;
 use flotilla_engine::{ActionType, WasmLimits};
+use flotilla_leader::ActionKey;
 use flotilla_wasm::{Limits, ModuleDigest};
 
 /// The program of a WASM action.

@@ -78,6 +78,20 @@ impl From<SubmitError> for Refusal {
     }
 }
 
+impl From<flotilla_leader::Error> for Refusal {
+    fn from(error: flotilla_leader::Error) -> Self {
+        match error {
+            flotilla_leader::Error::Submit(error) => error.into(),
+            flotilla_leader::Error::Rejected(rejection) => rejection.into(),
+            flotilla_leader::Error::Read(error) => error.into(),
+            flotilla_leader::Error::PollClosed(closed) => closed.into(),
+            flotilla_leader::Error::Reply(_)
+            | flotilla_leader::Error::SchemaInvalid(_)
+            | flotilla_leader::Error::Job(_) => Self::internal(error.to_string()),
+        }
+    }
+}
+
 impl From<Standstill> for Refusal {
     fn from(standstill: Standstill) -> Self {
         let message = match standstill {
@@ -204,11 +218,45 @@ fn diverged() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::Undeliverable;
     use flotilla_engine::ids::{KvKey, RunId, StreamName, WorkflowName};
+    use flotilla_engine::{RejectionCode, RejectionKind, Undeliverable};
 
     fn said(refusal: &Refusal) -> (Code, &'static str) {
         (refusal.code, refusal.reason)
+    }
+
+    #[test]
+    fn the_leader_tries_again_what_clients_may_try_again() {
+        let submitted = [
+            SubmitError::Overloaded { retry_after_ms: 1 },
+            SubmitError::NoLeader,
+            SubmitError::NodeNotMember,
+            SubmitError::Unknown,
+            SubmitError::DiskLow,
+            SubmitError::TooLarge {
+                bytes: 2,
+                bytes_max: 1,
+            },
+            SubmitError::EngineVersionTooLow {
+                needed: 2,
+                agreed: 1,
+            },
+            SubmitError::Diverged,
+            SubmitError::Shutdown,
+        ];
+        let rejected = RejectionCode::ALL.iter().map(|code| {
+            let is_again = Refusal::new(*code, "").may_succeed_later();
+            (is_again, code.kind())
+        });
+        for (is_again, kind) in rejected {
+            let is_passing = matches!(kind, RejectionKind::Stale | RejectionKind::Exhausted);
+            assert_eq!(is_again, is_passing, "{kind:?}");
+        }
+        for error in submitted {
+            let error = flotilla_leader::Error::from(error);
+            let is_again = error.may_succeed_later();
+            assert_eq!(Refusal::from(error).may_succeed_later(), is_again);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use flotilla_engine::definition::{Definition, StepKind};
 use flotilla_engine::{Body, Command, Reply, reply};
+use flotilla_leader::PlantedBug;
 use std::sync::LazyLock;
 
 /// A bug that can be planted.
@@ -11,14 +12,12 @@ use std::sync::LazyLock;
 pub(crate) enum Bug {
     /// A key counts as set when its command is proposed.
     AckBeforeCommit,
-    /// A task is given to two workers.
-    DoubleLease,
+    /// A bug of the leader's parts.
+    InLeader(PlantedBug),
     /// A command that is sent again is applied again.
     NoDedup,
     /// A linearizable read returns what this node has applied.
     StaleRead,
-    /// Some timers never fire.
-    LostTimer,
     /// One run more than a concurrency limit says may hold a key.
     WideLimit,
     /// What the target of a step has done is not undone.
@@ -29,15 +28,28 @@ pub(crate) enum Bug {
     LostMerge,
 }
 
+/// The bug that is planted in the leader's parts, if any.
+pub(crate) fn in_leader() -> Option<PlantedBug> {
+    match planted()? {
+        Bug::InLeader(bug) => Some(bug),
+        _ => None,
+    }
+}
+
 /// Whether this bug is planted in this process.
 pub(crate) fn has(bug: Bug) -> bool {
+    planted() == Some(bug)
+}
+
+/// The bug that is planted in this process.
+fn planted() -> Option<Bug> {
     static PLANTED: LazyLock<Option<Bug>> = LazyLock::new(|| {
         let name = std::env::var("FLO_PLANTED_BUG").ok()?;
         let bug = named(&name);
         tracing::warn!(name, ?bug, "a bug is planted");
         bug
     });
-    cfg!(debug_assertions) && *PLANTED == Some(bug)
+    PLANTED.filter(|_| cfg!(debug_assertions))
 }
 
 /// The command as it is proposed: with a bug, the engine does not learn something.
@@ -81,10 +93,10 @@ pub(crate) fn early_reply(command: &Command) -> Option<Reply> {
 fn named(name: &str) -> Option<Bug> {
     match name {
         "ack-before-commit" => Some(Bug::AckBeforeCommit),
-        "double-lease" => Some(Bug::DoubleLease),
+        "double-lease" => Some(Bug::InLeader(PlantedBug::DoubleLease)),
         "no-dedup" => Some(Bug::NoDedup),
         "stale-read" => Some(Bug::StaleRead),
-        "lost-timer" => Some(Bug::LostTimer),
+        "lost-timer" => Some(Bug::InLeader(PlantedBug::LostTimer)),
         "wide-limit" => Some(Bug::WideLimit),
         "lost-compensation" => Some(Bug::LostCompensation),
         "late-undo" => Some(Bug::LateUndo),

@@ -116,7 +116,7 @@ impl Metrics {
 
     /// The timer driver has read the state: the earliest timer is due at `due_ms`. `None` if there
     /// is no timer, or if this node no longer leads.
-    pub(crate) fn timers_looked_at(&self, due_ms: Option<u64>) {
+    pub(crate) fn timers_read(&self, due_ms: Option<u64>) {
         self.timer_due_ms
             .store(due_ms.unwrap_or(NEVER), Ordering::Relaxed);
     }
@@ -281,10 +281,10 @@ mod tests {
     fn a_timer_is_overdue_from_its_time_until_the_driver_has_seen_to_it() {
         let metrics = metrics();
         assert_eq!(metrics.timers_overdue(5_000), Duration::ZERO);
-        metrics.timers_looked_at(Some(3_000));
+        metrics.timers_read(Some(3_000));
         assert_eq!(metrics.timers_overdue(2_000), Duration::ZERO);
         assert_eq!(metrics.timers_overdue(5_000), Duration::from_secs(2));
-        metrics.timers_looked_at(None);
+        metrics.timers_read(None);
         assert_eq!(metrics.timers_overdue(5_000), Duration::ZERO);
     }
 }

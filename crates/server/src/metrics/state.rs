@@ -1,10 +1,10 @@
 //! Reads the metrics of tasks, workers and the quarantine from the node's state.
 
 use crate::limits::{METRIC_ACTIONS_MAX, METRIC_LEASES_MAX, METRIC_ROWS_MAX};
-use crate::workers::ActionKey;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, TasksByAction};
 use flotilla_engine::{ClusterRecord, QuarantinedKind};
+use flotilla_leader::ActionKey;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -2,6 +2,7 @@
 
 mod admin;
 mod error;
+mod leader;
 mod transport;
 
 pub use error::ServerError;
@@ -10,19 +11,19 @@ use self::transport::{Serving, listen, routes, serve};
 use crate::config::ServerConfig;
 use crate::connections::{Admission, Bounds, NodeSockets};
 use crate::context::Context;
+use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
-use crate::schemas::Schemas;
 use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls};
 use crate::traces::Tracer;
 use crate::watch::Watchers;
-use crate::workers::Hub;
-use crate::{drivers, embedded, faults, health, http, traces, watch};
+use crate::{embedded, faults, health, http, traces, watch};
 use flotilla_engine::NodeId;
+use flotilla_leader::{Hub, Schemas};
 use flotilla_replica::{
     Config, Environment, Formation, GrpcTransport, ReadError, Replica, Sockets, Tuning,
 };
@@ -81,7 +82,7 @@ impl Server {
         config.validate()?;
         let tls = load_tls(&config)?;
         let ports = Ports::bind(&config).await?;
-        let hub = Arc::new(Hub::default());
+        let hub = Arc::new(Hub::new(planted::in_leader()));
         let metrics = Arc::new(Metrics::new());
         let memory = Memory::of_node(&config);
         let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers));
@@ -104,9 +105,9 @@ impl Server {
         let tracer = Tracer::start(&config, &replica)?;
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {
-            gateway: Gateway::new(replica, SlowCommands::new(config.slow_command())),
             watchers: Watchers::default(),
-            schemas: Schemas::default(),
+            schemas: Arc::new(Schemas::new(replica.blocking_pool())),
+            gateway: Gateway::new(replica, SlowCommands::new(config.slow_command())),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
@@ -124,7 +125,7 @@ impl Server {
         let mut tasks = vec![
             watch::start(context.clone(), subscription),
             health::start(context.clone(), reporter),
-            drivers::start(context.clone(), hub),
+            leader::start(&context, hub),
             embedded::start(context.clone(), wasm_slots(&config)),
         ];
         tasks.extend(renewing);

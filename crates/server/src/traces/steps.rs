@@ -7,7 +7,7 @@ use super::step;
 use super::tracer::Tracer;
 use crate::context::Context;
 use crate::gateway::Freshness;
-use crate::limits::OBLIGATION_DEADLINE;
+use crate::limits::BACKGROUND_DEADLINE;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Effect, view};
@@ -58,7 +58,7 @@ async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
         Ok(left)
     };
     let gateway = &context.gateway;
-    let deadline = Instant::now() + OBLIGATION_DEADLINE;
+    let deadline = Instant::now() + BACKGROUND_DEADLINE;
     match gateway.scan(Freshness::Stale, deadline, read).await {
         Ok(visits) => {
             for visit in visits {

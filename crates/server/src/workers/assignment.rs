@@ -1,6 +1,5 @@
 //! Converts tasks to the wire format.
 
-use super::poll::Revocation;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::http;
@@ -9,6 +8,7 @@ use flotilla_api::v1;
 use flotilla_engine::definition::Tracking;
 use flotilla_engine::json::Json;
 use flotilla_engine::{Assignment, view};
+use flotilla_leader::Revocation;
 use v1::server_message::Message;
 
 /// Reads a task that is being sent to a worker, with its input.

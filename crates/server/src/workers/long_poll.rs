@@ -1,14 +1,13 @@
 //! One long poll at the leader: the unary form of a stream's assignments (A22).
 
 use super::assignment;
-use super::handshake::{Handshake, Leased};
-use super::hub::{Hub, OpenPoll};
-use super::poll::{Revocation, ToWorker};
+use super::handshake::Handshake;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
 use crate::watch::interrupted;
 use flotilla_api::v1;
+use flotilla_leader::{Hub, Leased, Revocation, Session, ToWorker};
 use prost::Message;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,20 +52,21 @@ pub(super) async fn await_tasks(
         held_task_tokens: request.held_task_tokens,
         supports_batches: true,
     })?;
-    let mut poll = hub.open(handshake.request(context)?)?;
-    let standing = handshake.standing(context)?;
+    let mut session = handshake.open(context, hub)?;
     let mut gathered = TaskBatch::new(AWAIT_BYTES_MAX);
-    gathered.response.draining = standing.is_draining;
-    for task in standing.leases {
-        if let Some(leased) = handshake.leased(context, task)?
-            && !gathered.add_leased(leased)
-        {
+    gathered.response.draining = session.is_draining();
+    while let Some(leased) = session.next_leased()? {
+        if !gathered.add_leased(context, leased) {
             break;
         }
     }
-    if gathered.response.tasks.is_empty() && !standing.is_draining && poll.set_total(slots).is_ok()
-    {
-        gather(context, &mut poll, &mut gathered, deadline).await?;
+    if gathered.response.tasks.is_empty() && !session.is_draining() {
+        session.set_total(slots);
+        match session.next_leased() {
+            Ok(_) => gather(context, &mut session, &mut gathered, deadline).await?,
+            Err(flotilla_leader::Error::PollClosed(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(gathered.response)
 }
@@ -74,12 +74,12 @@ pub(super) async fn await_tasks(
 /// Waits for the first message, then takes those that came with it.
 async fn gather(
     context: &Context,
-    poll: &mut OpenPoll,
+    session: &mut Session,
     gathered: &mut TaskBatch,
     deadline: Instant,
 ) -> Result<(), Refusal> {
     let mut next = tokio::select! {
-        next = timeout_at(deadline, poll.next()) => next.ok().flatten(),
+        next = timeout_at(deadline, session.next()) => next.ok().flatten(),
         refusal = interrupted(context) => return Err(refusal),
     };
     while let Some(message) = next {
@@ -92,7 +92,7 @@ async fn gather(
             ToWorker::Revoked(revocation) => gathered.revoke(revocation),
             ToWorker::Draining => gathered.response.draining = true,
         }
-        next = poll.next_ready();
+        next = session.next_ready();
     }
     Ok(())
 }
@@ -107,9 +107,10 @@ impl TaskBatch {
     }
 
     /// Adds what the worker has to know about a task that is leased to it; false if there is no room for it.
-    fn add_leased(&mut self, leased: Leased) -> bool {
+    fn add_leased(&mut self, context: &Context, leased: Leased) -> bool {
         let Leased { missing, cancelled } = leased;
-        let has_room = missing.is_none_or(|task| self.add(task));
+        let has_room =
+            missing.is_none_or(|(task, input)| self.add(assignment::to_wire(context, task, input)));
         if let Some(revocation) = cancelled.filter(|_| has_room) {
             self.revoke(revocation);
         }

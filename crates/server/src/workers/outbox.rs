@@ -5,11 +5,11 @@
 //! here, and the session takes no more tasks until they are sent. The results of reports cannot
 //! wait for the session, so they have their own bound.
 
-use super::channel::{NotSent, Sender};
-use super::poll::PollClosed;
 use crate::errors::Refusal;
 use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
 use flotilla_api::v1;
+use flotilla_leader::PollClosed;
+use flotilla_leader::channel::{NotSent, Sender};
 use prost::Message as _;
 use std::collections::VecDeque;
 use tonic::Status;
@@ -122,7 +122,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workers::channel::{Bounds, Receiver, channel};
+    use flotilla_leader::channel::{Bounds, Receiver, channel};
     use futures::FutureExt;
 
     fn outbox(supports_batches: bool) -> (Outbox, Receiver<Result<v1::ServerMessage, Status>>) {

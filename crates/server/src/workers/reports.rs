@@ -2,7 +2,6 @@
 //! A5, A20).
 
 use super::handshake::bounded;
-use super::poll::WorkerKey;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{REPORT_DEADLINE, REPORTS_BATCH_MAX};
@@ -13,6 +12,7 @@ use flotilla_engine::{
     AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
     Reply, TaskToken, TouchTask, reply,
 };
+use flotilla_leader::WorkerKey;
 use futures::future::join_all;
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -1,11 +1,10 @@
 //! The worker service (A20–A22).
 
 use super::forward::{Leaders, is_forwarded};
-use super::hub::Hub;
 use super::long_poll::{self, wait_of};
 use super::registry;
 use super::reports::{self, acceptance_body, completion_body, failure_body, token, touch_body};
-use super::session::{Outgoing, Session};
+use super::session::{Connection, Outgoing};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
@@ -14,6 +13,7 @@ use crate::services::serve_call;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use flotilla_engine::{AddTaskInfo, Command, reply};
+use flotilla_leader::Hub;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
@@ -220,8 +220,8 @@ impl WorkerService for Workers {
             return Err(Refusal::not_leader().into());
         }
         let (context, hub) = (self.context.clone(), self.hub.clone());
-        let (session, outgoing) = Session::new(context, hub, request.into_inner());
-        tokio::spawn(session.serve());
+        let (connection, outgoing) = Connection::new(context, hub, request.into_inner());
+        tokio::spawn(connection.serve());
         Ok(Response::new(outgoing))
     }
 }

@@ -1,11 +1,8 @@
 //! One worker's stream at the leader (A22).
 
 use super::assignment;
-use super::channel::{Bounds, Receiver, Sender, channel};
-use super::handshake::{Handshake, Leased, bounded};
-use super::hub::{Hub, OpenPoll};
+use super::handshake::{Handshake, bounded};
 use super::outbox::Outbox;
-use super::poll::{PollClosed, ToWorker};
 use super::reports;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
@@ -16,12 +13,12 @@ use crate::limits::{
 use crate::watch::interrupted;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
-use flotilla_engine::ids::ActionRunNumber;
+use flotilla_leader::channel::{Bounds, Receiver, Sender, channel};
+use flotilla_leader::{Hub, Leased, PollClosed, Session, ToWorker};
 use futures::FutureExt;
 use futures::Stream;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
@@ -32,24 +29,18 @@ use v1::worker_message::Message as Inbound;
 pub(crate) type Outgoing = Receiver<Result<v1::ServerMessage, Status>>;
 
 /// The two ends of a stream and its context.
-pub(super) struct Session {
+pub(super) struct Connection {
     context: Arc<Context>,
     hub: Arc<Hub>,
     incoming: Streaming<v1::WorkerMessage>,
     outgoing: Sender<Result<v1::ServerMessage, Status>>,
 }
 
-/// A session whose worker is known and has an open poll.
-struct EstablishedSession<'s> {
-    session: &'s mut Session,
-    handshake: Handshake,
-    poll: OpenPoll,
+/// A stream whose worker is known and has an open poll.
+struct WorkerStream<'s> {
+    connection: &'s mut Connection,
+    session: Session,
     outbox: Outbox,
-    /// The worker's leases that were not compared with what it holds yet.
-    leases: VecDeque<ActionRunNumber>,
-    /// The worker's slots, if they came before its leased tasks were delivered again: those take
-    /// slots too.
-    slots: Option<u64>,
 }
 
 /// A report and the number of its response.
@@ -57,25 +48,23 @@ type NumberedReport = (u64, Inbound);
 
 impl From<PollClosed> for Refusal {
     fn from(closed: PollClosed) -> Self {
-        let (reason, message, hint) = match closed {
+        let (reason, hint) = match closed {
             PollClosed::NotLeading => return Self::not_leader(),
             PollClosed::Replaced => (
                 ServerCode::PollReplaced,
-                "expected the worker to have one poll, but it has opened a newer one",
                 "give each process its own --worker-id",
             ),
             PollClosed::Lost => (
                 ServerCode::PollLost,
-                "expected to deliver every task, but the worker or this node fell behind",
                 "reconnect and name the held tasks: the others are redelivered",
             ),
         };
-        Self::new(reason, message).with_hint(hint)
+        Self::new(reason, closed.to_string()).with_hint(hint)
     }
 }
 
-impl Session {
-    /// A session over the worker's end of a stream, and the messages to the worker.
+impl Connection {
+    /// A connection over the worker's end of a stream, and the messages to the worker.
     pub(super) fn new(
         context: Arc<Context>,
         hub: Arc<Hub>,
@@ -85,13 +74,13 @@ impl Session {
             messages_max: STREAM_MESSAGES_MAX,
             bytes_max: STREAM_BYTES_MAX,
         });
-        let session = Self {
+        let connection = Self {
             context,
             hub,
             incoming,
             outgoing,
         };
-        (session, sent)
+        (connection, sent)
     }
 
     /// Serves the stream until the worker ends it, its poll is closed, or the node stops or is cut
@@ -115,17 +104,14 @@ impl Session {
             return Ok(());
         };
         let handshake = Handshake::new(hello)?;
-        let poll = self.hub.open(handshake.request(&self.context)?)?;
         let outbox = Outbox::new(self.outgoing.clone(), handshake.supports_batches());
-        let mut established = EstablishedSession {
-            session: self,
-            handshake,
-            poll,
+        let session = handshake.open(&self.context, &self.hub)?;
+        let mut stream = WorkerStream {
+            connection: self,
+            session,
             outbox,
-            leases: VecDeque::new(),
-            slots: None,
         };
-        established.exchange().await
+        stream.exchange().await
     }
 }
 
@@ -151,7 +137,7 @@ async fn first_message(
     }
 }
 
-impl EstablishedSession<'_> {
+impl WorkerStream<'_> {
     async fn exchange(&mut self) -> Result<(), Refusal> {
         self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
@@ -161,9 +147,9 @@ impl EstablishedSession<'_> {
             let (has_messages, takes_tasks) = (!self.outbox.is_empty(), !self.outbox.is_full());
             tokio::select! {
                 sent = self.outbox.send_next(), if has_messages => sent?,
-                message = self.poll.next(), if takes_tasks => match message {
+                message = self.session.next(), if takes_tasks => match message {
                     Some(message) => self.deliver(message),
-                    None => return Err(self.poll.why_closed().into()),
+                    None => return Err(self.session.why_closed().into()),
                 },
                 Some(result) = reports.next() => {
                     self.outbox.add_result(result)?;
@@ -171,7 +157,7 @@ impl EstablishedSession<'_> {
                         self.outbox.add_result(next)?;
                     }
                 }
-                inbound = self.session.incoming.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
+                inbound = self.connection.incoming.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
                     let Ok(Some(inbound)) = inbound else { return Ok(()) };
                     let inbound = self.receive(inbound)?.into_iter();
                     reports.extend(inbound.map(|report| self.submit_report(report)));
@@ -182,10 +168,7 @@ impl EstablishedSession<'_> {
 
     /// Answers the hello.
     async fn accept_hello(&mut self) -> Result<(), Refusal> {
-        let standing = self.handshake.standing(&self.session.context)?;
-        // It may have begun to drain between the poll's request and its opening.
-        self.poll.set_draining(standing.is_draining);
-        let status = if standing.is_draining {
+        let status = if self.session.is_draining() {
             v1::WorkerStatus::Draining
         } else {
             v1::WorkerStatus::Active
@@ -195,42 +178,24 @@ impl EstablishedSession<'_> {
             status,
             supports_batches: true,
         });
-        self.leases = standing.leases.into();
         self.outbox.add(hello_ok);
         self.outbox.send_next().await
     }
 
-    /// Delivers the next leased task that the worker does not hold, and names those that are
-    /// cancelled. When it is through, the worker's slots count.
+    /// Delivers the leased tasks that the worker does not hold, and names those that are cancelled.
     fn redeliver(&mut self) -> Result<(), Refusal> {
         while !self.outbox.is_full()
-            && let Some(task) = self.leases.pop_front()
+            && let Some(Leased { missing, cancelled }) = self.session.next_leased()?
         {
-            let leased = self.handshake.leased(&self.session.context, task)?;
-            let Some(Leased { missing, cancelled }) = leased else {
-                continue;
-            };
-            if let Some(task) = missing {
-                self.poll.count_task();
+            if let Some((task, input)) = missing {
+                let task = assignment::to_wire(&self.connection.context, task, input);
                 self.outbox.add_tasks(vec![task]);
             }
             if let Some(revocation) = cancelled {
                 self.outbox.add(assignment::cancelled(revocation));
             }
         }
-        match self.slots.take_if(|_| self.leases.is_empty()) {
-            Some(max_tasks_total) => self.take_slots(max_tasks_total),
-            None => Ok(()),
-        }
-    }
-
-    fn take_slots(&self, max_tasks_total: u64) -> Result<(), Refusal> {
-        if self.poll.is_draining() {
-            // It may have registered again, which ends its drain (A20).
-            let standing = self.handshake.standing(&self.session.context)?;
-            self.poll.set_draining(standing.is_draining);
-        }
-        Ok(self.poll.set_total(max_tasks_total)?)
+        Ok(())
     }
 
     /// Adds an entry's message for the worker to the outbox, along with others that are ready: tasks
@@ -259,7 +224,7 @@ impl EstablishedSession<'_> {
             next = if is_full {
                 None
             } else {
-                self.poll.next_ready()
+                self.session.next_ready()
             };
         }
         self.outbox.add_tasks(tasks);
@@ -267,13 +232,13 @@ impl EstablishedSession<'_> {
 
     fn read(&self, assignment: Assignment) -> Option<v1::TaskAssignment> {
         let task_id = assignment.token.task_id();
-        match assignment::read(&self.session.context, assignment) {
+        match assignment::read(&self.connection.context, assignment) {
             Ok(task) => Some(task),
             // The lease stands: the task is redelivered when the worker polls again, or its lease
             // ends.
             Err(refusal) => {
                 tracing::warn!(task = %task_id, %refusal, "a task was not delivered");
-                self.poll.discount_task();
+                self.session.discount_task();
                 None
             }
         }
@@ -283,7 +248,7 @@ impl EstablishedSession<'_> {
     fn receive(&mut self, inbound: v1::WorkerMessage) -> Result<Vec<NumberedReport>, Refusal> {
         match inbound.message {
             Some(Inbound::Slots(slots)) => {
-                self.slots = Some(slots.max_tasks_total);
+                self.session.set_total(slots.max_tasks_total);
                 Ok(Vec::new())
             }
             Some(Inbound::Completions(v1::TaskCompletions { completions })) => {
@@ -311,8 +276,9 @@ impl EstablishedSession<'_> {
         &self,
         report: NumberedReport,
     ) -> impl Future<Output = v1::MessageResult> + use<> {
-        let context = Arc::clone(&self.session.context);
-        let (key, incarnation) = (self.handshake.key().clone(), self.handshake.incarnation());
+        let context = Arc::clone(&self.connection.context);
+        let poller = self.session.poller();
+        let (key, incarnation) = (poller.key.clone(), poller.incarnation);
         let (sequence, inbound) = report;
         async move {
             let result = reports::submit_report(context, key, incarnation, inbound).await;

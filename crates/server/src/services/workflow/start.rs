@@ -16,7 +16,6 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::START_TRIES_MAX;
 use crate::request::{self, DueFields};
-use crate::schemas::{self, Schema};
 use crate::span;
 use flotilla_api::v1;
 use flotilla_dsl::expression::compile_lock;
@@ -30,6 +29,7 @@ use flotilla_engine::{
     Command, DefinitionNumber, Rejection, RequestId, RetryFrom, RetryRun, StartRun, TraceContext,
     VersionChoice,
 };
+use flotilla_leader::Schema;
 use tokio::time::Instant;
 
 /// A start whose request is well-formed.
@@ -241,7 +241,12 @@ impl Workflows {
             return Ok(Verdict::Unasked);
         };
         Ok(
-            match schemas::check(schema, start.run.input.clone()).await? {
+            match self
+                .context
+                .schemas
+                .check(schema, start.run.input.clone())
+                .await?
+            {
                 Ok(()) => Verdict::Satisfied(definition),
                 Err(violation) => Verdict::Violated(violation.to_string()),
             },
@@ -256,10 +261,8 @@ impl Workflows {
         match self.context.gateway.read_here(look_up)? {
             Some(record) => {
                 let text = record.definition.input_schema;
-                self.context
-                    .schemas
-                    .compile(definition, SchemaOf::Input, text)
-                    .await
+                let schemas = &self.context.schemas;
+                Ok(schemas.compile(definition, SchemaOf::Input, text).await?)
             }
             None => Ok(None),
         }

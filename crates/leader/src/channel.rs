@@ -9,30 +9,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The capacity of a channel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    pub(super) messages_max: usize,
-    /// A larger message counts as this many bytes, so that each fits eventually.
-    pub(super) bytes_max: u32,
+pub struct Bounds {
+    /// How many messages it holds.
+    pub messages_max: usize,
+    /// How many bytes it holds. A larger message counts as this many, so that each fits eventually.
+    pub bytes_max: u32,
 }
 
 /// The message was not sent: the channel is full, or its receiver is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotSent;
+pub struct NotSent;
 
 /// The sending end.
-pub(super) struct Sender<T> {
+pub struct Sender<T> {
     messages: mpsc::Sender<SizedMessage<T>>,
     room: Arc<Semaphore>,
     bytes_max: u32,
 }
 
 /// The receiving end.
-pub(crate) struct Receiver<T> {
+pub struct Receiver<T> {
     messages: mpsc::Receiver<SizedMessage<T>>,
 }
 
 /// Room for one message.
-pub(super) struct Permit<'s, T> {
+pub struct Permit<'s, T> {
     room: OwnedSemaphorePermit,
     place: mpsc::Permit<'s, SizedMessage<T>>,
 }
@@ -44,7 +45,8 @@ struct SizedMessage<T> {
 }
 
 /// Makes a channel.
-pub(super) fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
+#[must_use]
+pub fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = mpsc::channel(bounds.messages_max);
     let room = Semaphore::new(usize::try_from(bounds.bytes_max).unwrap_or(usize::MAX));
     let sender = Sender {
@@ -57,7 +59,10 @@ pub(super) fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
 
 impl<T> Sender<T> {
     /// Waits until there is room for a message of `bytes` bytes. Cancel-safe.
-    pub(super) async fn reserve(&self, bytes: usize) -> Result<Permit<'_, T>, NotSent> {
+    ///
+    /// # Errors
+    /// [`NotSent`] if the receiver is gone.
+    pub async fn reserve(&self, bytes: usize) -> Result<Permit<'_, T>, NotSent> {
         let room = Arc::clone(&self.room).acquire_many_owned(self.weight(bytes));
         let room = room.await.map_err(|_| NotSent)?;
         let place = self.messages.reserve().await.map_err(|_| NotSent)?;
@@ -65,7 +70,10 @@ impl<T> Sender<T> {
     }
 
     /// Sends a message of `bytes` bytes if there is room for it now.
-    pub(super) fn try_send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
+    ///
+    /// # Errors
+    /// [`NotSent`] if the channel is full, or the receiver is gone.
+    pub fn try_send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
         let room = Arc::clone(&self.room).try_acquire_many_owned(self.weight(bytes));
         let room = room.map_err(|_| NotSent)?;
         let weighed = SizedMessage {
@@ -82,7 +90,7 @@ impl<T> Sender<T> {
 
 impl<T> Permit<'_, T> {
     /// Sends the message.
-    pub(super) fn send(self, message: T) {
+    pub fn send(self, message: T) {
         self.place.send(SizedMessage {
             message,
             _room: self.room,
@@ -103,12 +111,12 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Receiver<T> {
     /// The next message; `None` once all senders are gone and nothing is left.
-    pub(super) async fn recv(&mut self) -> Option<T> {
+    pub async fn recv(&mut self) -> Option<T> {
         self.messages.recv().await.map(|weighed| weighed.message)
     }
 
     /// The next message, if there is one already.
-    pub(super) fn try_recv(&mut self) -> Option<T> {
+    pub fn try_recv(&mut self) -> Option<T> {
         self.messages.try_recv().ok().map(|weighed| weighed.message)
     }
 }

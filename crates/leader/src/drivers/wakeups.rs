@@ -8,20 +8,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// An input that waits for its verdict: the parent's run and activation.
-pub(super) type Check = (RunNumber, u64);
+pub(crate) type Check = (RunNumber, u64);
 
 /// Hints from effects: each is only a reason to read the state. They are kept only while this node
 /// leads, because nothing else drains them.
 #[derive(Default)]
-pub(super) struct Wakeups {
+pub(crate) struct Wakeups {
     /// Deadlines of new timers.
-    pub(super) timers: Alarm,
+    pub(crate) timers: Alarm,
     /// New firing times of schedules.
-    pub(super) schedules: Alarm,
+    pub(crate) schedules: Alarm,
     /// Changes in what triggers have to fire.
-    pub(super) triggers: Alarm,
+    pub(crate) triggers: Alarm,
     /// Ended runs that are to be deleted.
-    pub(super) retention: Alarm,
+    pub(crate) retention: Alarm,
     checks: Mutex<BTreeSet<Check>>,
     checks_changed: Notify,
     lost: Notify,
@@ -29,7 +29,7 @@ pub(super) struct Wakeups {
 
 impl Wakeups {
     /// Clears all hints: the drivers restart from the state.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         for alarm in [
             &self.timers,
             &self.schedules,
@@ -44,23 +44,23 @@ impl Wakeups {
     }
 
     /// Hints were lost: the drivers must restart.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.lost.notify_one();
     }
 
     /// Waits until hints were lost.
-    pub(super) async fn lost(&self) {
+    pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
 
     /// A child run's input waits for a verdict.
-    pub(super) fn check(&self, check: Check) {
+    pub(crate) fn check(&self, check: Check) {
         self.open_checks().insert(check);
         self.checks_changed.notify_one();
     }
 
     /// Waits for checks to make, and takes at most `count_max` of them.
-    pub(super) async fn checks(&self, count_max: usize) -> Vec<Check> {
+    pub(crate) async fn checks(&self, count_max: usize) -> Vec<Check> {
         loop {
             let checks = self.take_checks(count_max);
             if !checks.is_empty() {

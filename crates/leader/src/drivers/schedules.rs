@@ -7,7 +7,7 @@
 use super::Driver;
 use super::backoff::Backoff;
 use super::deferred::Deferred;
-use crate::errors::Refusal;
+use crate::error::Error;
 use crate::limits::SCHEDULES_BATCH_MAX;
 use flotilla_engine::Command;
 use flotilla_engine::DefinitionNumber;
@@ -31,7 +31,7 @@ async fn look(
     driver: &Driver,
     cursor: &mut DueCursor,
     unknown: &mut Deferred<ScheduleKey>,
-) -> Result<(), Refusal> {
+) -> Result<(), Error> {
     if let Some(due_ms) = driver.wakeups.schedules.look() {
         cursor.lower(due_ms);
     }

@@ -1,16 +1,15 @@
 //! A leader's term: its first command, and the drivers that run while it lasts.
 
-use super::backoff::Backoff;
-use super::{Driver, checks, dispatch, health, retention, schedules, sweep, timers, triggers};
-use crate::errors::Refusal;
+use crate::drivers::{Backoff, Driver, run_all};
+use crate::error::Error;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{BeginTerm, Body, Command};
 use flotilla_replica::Leadership;
 use tokio::sync::watch;
 
 /// Leads whenever this node is the leader, until shutdown.
-pub(super) async fn run_terms(driver: Driver) {
-    let mut leadership = driver.context.gateway.replica().leadership();
+pub(crate) async fn run_terms(driver: Driver) {
+    let mut leadership = driver.context.replica.leadership();
     let shutdown = driver.context.shutdown.clone();
     loop {
         let term = tokio::select! {
@@ -21,14 +20,14 @@ pub(super) async fn run_terms(driver: Driver) {
         tracing::info!(term, "this node leads");
         // Hints are kept from here on; what came before, the drivers find in the state.
         driver.wakeups.clear();
-        driver.hub.begin_term();
+        driver.hub().begin_term();
         tokio::select! {
             () = lead(&driver, term) => {}
             () = ended(&mut leadership, term) => tracing::info!(term, "this node no longer leads"),
             () = shutdown.cancelled() => {}
         }
-        driver.hub.end_term();
-        driver.context.metrics.timers_looked_at(None);
+        driver.hub().end_term();
+        driver.context.observer.timers_read(None);
     }
 }
 
@@ -58,19 +57,19 @@ async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
 async fn lead(driver: &Driver, term: u64) {
     let mut backoff = Backoff::default();
     let mut is_logged = false;
-    while let Err(refusal) = begin_term(driver, term).await {
+    while let Err(error) = begin_term(driver, term).await {
         // Logged once: without a quorum, this may continue for long.
         if is_logged {
-            tracing::debug!(%refusal, "the term has not begun yet");
+            tracing::debug!(%error, "the term has not begun yet");
         } else {
-            tracing::warn!(%refusal, "the term has not begun yet");
+            tracing::warn!(%error, "the term has not begun yet");
         }
         is_logged = true;
         backoff.wait().await;
     }
     loop {
         tokio::select! {
-            () = drive(driver) => return,
+            () = run_all(driver) => return,
             () = driver.wakeups.lost() => {
                 tracing::warn!("the drivers fell behind the applied entries and restart");
             }
@@ -78,21 +77,7 @@ async fn lead(driver: &Driver, term: u64) {
     }
 }
 
-/// Runs the drivers. They rebuild what they know from the state.
-async fn drive(driver: &Driver) {
-    tokio::join!(
-        timers::drive(driver),
-        dispatch::drive(driver),
-        checks::drive(driver),
-        health::drive(driver),
-        sweep::drive(driver),
-        schedules::drive(driver),
-        triggers::drive(driver),
-        retention::drive(driver),
-    );
-}
-
-async fn begin_term(driver: &Driver, term: u64) -> Result<(), Refusal> {
+async fn begin_term(driver: &Driver, term: u64) -> Result<(), Error> {
     let body = Body::BeginTerm(BeginTerm { term });
     let command = Command::new(Namespace::default_namespace(), body);
     driver.submit(command).await.map(drop)

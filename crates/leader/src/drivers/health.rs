@@ -7,9 +7,9 @@
 
 use super::Driver;
 use super::backoff::Backoff;
-use crate::errors::Refusal;
+use crate::error::Error;
+use crate::hub::WorkerKey;
 use crate::limits::ABSENCE_MAX;
-use crate::workers::WorkerKey;
 use flotilla_engine::limits::LEADER_GRACE_MS;
 use flotilla_engine::{Body, Command, Departure, ReleaseWorker, view};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -22,11 +22,11 @@ pub(super) async fn drive(driver: &Driver) {
     let began = Instant::now();
     sleep(Duration::from_millis(LEADER_GRACE_MS)).await;
     let expected = read_embedded(driver).await;
-    driver.hub.expect(expected, began);
+    driver.hub().expect(expected, began);
     let mut releases = FuturesUnordered::new();
     loop {
         tokio::select! {
-            absent = driver.hub.absent(ABSENCE_MAX) => {
+            absent = driver.hub().absent(ABSENCE_MAX) => {
                 releases.extend(absent.into_iter().map(|worker| release(driver, worker)));
             }
             Some(()) = releases.next() => {}
@@ -36,7 +36,7 @@ pub(super) async fn drive(driver: &Driver) {
 
 /// The embedded workers of other nodes.
 async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
-    let node = driver.context.node;
+    let node = driver.context.replica.node_id();
     let embedded = driver
         .read(|reader| view::workers_of_other_nodes(reader, node))
         .await;
@@ -48,27 +48,24 @@ async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
 /// Takes back the tasks of a worker, until that succeeds or the worker is back.
 async fn release(driver: &Driver, key: WorkerKey) {
     let mut backoff = Backoff::default();
-    while !driver.hub.is_open(&key) {
+    while !driver.hub().is_open(&key) {
         match try_release(driver, &key).await {
-            Err(refusal) if refusal.may_succeed_later() => {
-                tracing::debug!(%refusal, "a lost worker's tasks are not returned yet");
+            Err(error) if error.may_succeed_later() => {
+                tracing::debug!(%error, "a lost worker's tasks are not returned yet");
                 backoff.wait().await;
             }
             // Usually it is back, or it deregistered and its leases ended with that.
-            Err(refusal) => {
-                return tracing::debug!(%refusal, "a lost worker's tasks were not returned");
+            Err(error) => {
+                return tracing::debug!(%error, "a lost worker's tasks were not returned");
             }
             Ok(()) => return,
         }
     }
 }
 
-async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
+async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Error> {
     let WorkerKey { namespace, worker } = key;
-    let known = driver
-        .context
-        .gateway
-        .read_here(|reader| view::worker(reader, namespace, worker))?;
+    let known = driver.read_once(|reader| view::worker(reader, namespace, worker))?;
     let Some(known) = known.filter(|known| known.activity.status.is_healthy()) else {
         return Ok(());
     };
@@ -76,7 +73,7 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     let Some(node) = known
         .record
         .node
-        .filter(|node| *node != driver.context.node)
+        .filter(|node| *node != driver.context.replica.node_id())
     else {
         return Ok(());
     };
@@ -99,22 +96,21 @@ mod tests {
     use flotilla_engine::ids::{Namespace, WorkerId};
     use futures::poll;
     use std::pin::pin;
-    use std::sync::Arc;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_release_that_finds_no_leader_is_tried_again_until_the_worker_is_back() {
         let node = StillNode::start_without_quorum().await;
-        let driver = Driver::new(Arc::clone(&node.context));
-        driver.hub.begin_term();
+        let driver = node.driver();
+        driver.hub().begin_term();
         let key = WorkerKey {
             namespace: Namespace::default_namespace(),
             worker: WorkerId::new("node-2").unwrap(),
         };
-        let refusal = try_release(&driver, &key).await.unwrap_err();
-        assert!(refusal.may_succeed_later(), "{refusal}");
+        let error = try_release(&driver, &key).await.unwrap_err();
+        assert!(error.may_succeed_later(), "{error}");
         let mut releasing = pin!(release(&driver, key.clone()));
         assert!(poll!(&mut releasing).is_pending(), "it waits to try again");
-        let _poll = driver.hub.open_for_test(key);
+        let _poll = driver.hub().open_for_test(key);
         releasing.await;
     }
 }

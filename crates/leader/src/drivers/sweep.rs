@@ -48,8 +48,8 @@ async fn sweep(
     };
     let command = Command::new(Namespace::default_namespace(), body);
     let swept = driver.submit(command).await;
-    if let Err(refusal) = &swept {
-        tracing::debug!(%refusal, "expired rows were not swept");
+    if let Err(error) = &swept {
+        tracing::debug!(%error, "expired rows were not swept");
     }
     swept.is_ok()
 }

@@ -7,18 +7,18 @@
 
 use super::Driver;
 use super::backoff::Backoff;
-use crate::errors::Refusal;
-use crate::workers::{ActionKey, ScanResult};
+use crate::error::Error;
+use crate::hub::{ActionKey, ScanResult};
 use flotilla_engine::{AssignTasks, Command, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 /// Assigns tasks while the node leads, with one proposal per action at a time.
 pub(super) async fn drive(driver: &Driver) {
-    driver.hub.forget_scans();
+    driver.hub().forget_scans();
     let mut looks = FuturesUnordered::new();
     loop {
         tokio::select! {
-            due = driver.hub.due() => looks.extend(due.into_iter().map(|key| scan_action(driver, key))),
+            due = driver.hub().due() => looks.extend(due.into_iter().map(|key| scan_action(driver, key))),
             Some(()) = looks.next() => {}
         }
     }
@@ -29,21 +29,21 @@ async fn scan_action(driver: &Driver, key: ActionKey) {
     let mut backoff = Backoff::default();
     loop {
         match assign(driver, &key).await {
-            Ok(Some(scan_result)) => return driver.hub.record_scan(&key, scan_result),
+            Ok(Some(scan_result)) => return driver.hub().record_scan(&key, scan_result),
             // The slots were in other entries, or belong to workers that have a poll and take no
             // tasks. Without a growing backoff, this loop would run as fast as the log is written.
             Ok(None) => {}
-            Err(refusal) => tracing::debug!(%refusal, "ready tasks were not assigned"),
+            Err(error) => tracing::debug!(%error, "ready tasks were not assigned"),
         }
         backoff.wait().await;
     }
 }
 
 /// The result of the scan; `None` if a fitting task was to be assigned and none was.
-async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<ScanResult>, Refusal> {
+async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<ScanResult>, Error> {
     let (namespace, action) = key;
-    let workers = driver.hub.free_labels(key);
-    let found = driver.context.gateway.read_here(|reader| {
+    let workers = driver.hub().free_labels(key);
+    let found = driver.read_once(|reader| {
         if !view::has_ready(reader, namespace, action)? {
             return Ok(Some(ScanResult::NoneReady));
         }

@@ -5,13 +5,21 @@
 //! effects. All of this is memory of one leader's term: when it is lost, workers reopen their polls
 //! and name the tasks that they hold, and the rest is redelivered from the state (A4).
 
-use super::channel::{Bounds, Receiver, channel};
-use super::pending_actions::ScanResult;
-use super::poll::{ActionKey, PollClosed, Request, ToWorker, WorkerKey};
-use super::polls::{Delivery, Polls};
+mod pending_actions;
+mod poll;
+mod polls;
+
+pub use poll::{ActionKey, PollClosed, Request, Revocation, ToWorker, WorkerKey};
+
+pub(crate) use pending_actions::ScanResult;
+pub(crate) use polls::Delivery;
+
+use crate::bug::PlantedBug;
+use crate::channel::{Bounds, Receiver, channel};
 use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
 use flotilla_replica::OfferSource;
+use polls::Polls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +28,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// The open polls of this node.
 #[derive(Default)]
-pub(crate) struct Hub {
+pub struct Hub {
     // A std mutex: it is never held across an await, and offers are taken from a thread.
     polls: Mutex<Polls>,
     /// Notified when polls may be opened.
@@ -33,7 +41,7 @@ pub(crate) struct Hub {
 
 /// An open poll; dropping it closes it, however its user ends. Tasks in flight to it stay leased,
 /// and are redelivered when the worker polls again.
-pub(super) struct OpenPoll {
+pub(crate) struct OpenPoll {
     hub: Arc<Hub>,
     worker: WorkerKey,
     number: u64,
@@ -47,6 +55,15 @@ impl OfferSource for Hub {
 }
 
 impl Hub {
+    /// A hub without polls, in which a bug may be planted.
+    #[must_use]
+    pub fn new(bug: Option<PlantedBug>) -> Self {
+        Self {
+            polls: Mutex::new(Polls::new(bug)),
+            ..Self::default()
+        }
+    }
+
     /// This node leads: polls may be opened.
     pub(crate) fn begin_term(&self) {
         self.lock().begin_term();
@@ -64,7 +81,7 @@ impl Hub {
     }
 
     /// Waits until polls may be opened.
-    pub(super) async fn taking(&self) {
+    pub async fn taking(&self) {
         loop {
             let taking = self.taking.notified();
             if self.is_taking() {
@@ -84,7 +101,7 @@ impl Hub {
     ///
     /// # Errors
     /// [`PollClosed::NotLeading`] if this node does not lead.
-    pub(super) fn open(self: &Arc<Self>, request: Request) -> Result<OpenPoll, PollClosed> {
+    pub(crate) fn open(self: &Arc<Self>, request: Request) -> Result<OpenPoll, PollClosed> {
         let (sender, messages) = channel(Bounds {
             messages_max: POLL_MESSAGES_MAX,
             bytes_max: POLL_BYTES_MAX,
@@ -216,12 +233,12 @@ impl Hub {
 
 impl OpenPoll {
     /// The next message; `None` once the poll is closed.
-    pub(super) async fn next(&mut self) -> Option<ToWorker> {
+    pub(crate) async fn next(&mut self) -> Option<ToWorker> {
         self.messages.recv().await
     }
 
     /// The next message, if there is one already.
-    pub(super) fn next_ready(&mut self) -> Option<ToWorker> {
+    pub(crate) fn next_ready(&mut self) -> Option<ToWorker> {
         self.messages.try_recv()
     }
 
@@ -229,7 +246,7 @@ impl OpenPoll {
     ///
     /// # Errors
     /// [`PollClosed`] if the poll is no longer open.
-    pub(super) fn set_total(&self, max_tasks_total: u64) -> Result<(), PollClosed> {
+    pub(crate) fn set_total(&self, max_tasks_total: u64) -> Result<(), PollClosed> {
         let mut polls = self.hub.lock();
         if !polls.set_total(self.number, max_tasks_total) {
             return Err(polls.why_closed(&self.worker));
@@ -239,29 +256,29 @@ impl OpenPoll {
     }
 
     /// Why the poll is no longer open.
-    pub(super) fn why_closed(&self) -> PollClosed {
+    pub(crate) fn why_closed(&self) -> PollClosed {
         self.hub.lock().why_closed(&self.worker)
     }
 
     /// Whether the worker drains, as far as the hub knows.
-    pub(super) fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         self.hub.lock().is_draining(self.number)
     }
 
     /// Sets whether the worker drains: it then gets no tasks (A21).
-    pub(super) fn set_draining(&self, is_draining: bool) {
+    pub(crate) fn set_draining(&self, is_draining: bool) {
         let mut polls = self.hub.lock();
         polls.set_draining(self.number, is_draining);
         self.hub.ring_if_due(&polls);
     }
 
     /// Counts a task that did not come with an entry.
-    pub(super) fn count_task(&self) {
+    pub(crate) fn count_task(&self) {
         self.hub.lock().count_task(self.number);
     }
 
     /// Uncounts a task that came with an entry and is not sent.
-    pub(super) fn discount_task(&self) {
+    pub(crate) fn discount_task(&self) {
         let mut polls = self.hub.lock();
         polls.discount_task(self.number);
         self.hub.ring_if_due(&polls);
@@ -276,8 +293,8 @@ impl Drop for OpenPoll {
 
 #[cfg(test)]
 mod tests {
+    use super::poll::testing::task;
     use super::*;
-    use crate::workers::poll::testing::task;
     use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
     use futures::FutureExt;
 

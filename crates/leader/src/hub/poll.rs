@@ -1,17 +1,17 @@
 //! One open poll: what its worker would take, and the channel to it.
 
-use super::channel::{NotSent, Sender};
+use crate::channel::{NotSent, Sender};
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_engine::{Assignment, Offer, TaskToken};
 use std::collections::BTreeMap;
 
 /// An action of a namespace.
-pub(crate) type ActionKey = (Namespace, ActionName);
+pub type ActionKey = (Namespace, ActionName);
 
 /// What a poll delivers.
 #[derive(Debug)]
-pub(crate) enum ToWorker {
+pub enum ToWorker {
     /// A task. Its input is read when it is sent: inputs are large, and a worker may be slow.
     Task(Box<Assignment>),
     /// A task that the worker should give up.
@@ -22,11 +22,11 @@ pub(crate) enum ToWorker {
 
 /// A task that a worker should give up.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Revocation {
+pub struct Revocation {
     /// The task.
-    pub(crate) token: TaskToken,
+    pub token: TaskToken,
     /// Whether the worker still holds the task, and the step waits for its answer (W54).
-    pub(crate) is_answer_awaited: bool,
+    pub is_answer_awaited: bool,
 }
 
 impl ToWorker {
@@ -45,40 +45,43 @@ impl ToWorker {
 }
 
 /// Why there is no such poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PollClosed {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PollClosed {
     /// This node does not lead.
+    #[error("expected this node to lead, but it does not")]
     NotLeading,
     /// A newer poll of the worker has replaced it.
+    #[error("expected the worker to have one poll, but it has opened a newer one")]
     Replaced,
     /// Messages in flight to the worker were lost: it read too slowly, or this node fell behind.
+    #[error("expected to deliver every task, but the worker or this node fell behind")]
     Lost,
 }
 
 /// The worker that polls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct WorkerKey {
+pub struct WorkerKey {
     /// The worker's namespace.
-    pub(crate) namespace: Namespace,
+    pub namespace: Namespace,
     /// The worker's id.
-    pub(crate) worker: WorkerId,
+    pub worker: WorkerId,
 }
 
 /// What a worker asks for when it opens a poll.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub struct Request {
     /// The worker's namespace and id.
-    pub(crate) key: WorkerKey,
+    pub key: WorkerKey,
     /// The actions that it takes, each once.
-    pub(crate) actions: Vec<ActionName>,
+    pub actions: Vec<ActionName>,
     /// Its registered labels (A3).
-    pub(crate) labels: BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
     /// Its registered concurrency.
-    pub(crate) concurrency: u32,
+    pub concurrency: u32,
     /// Whether it drains: it gets no tasks (A21).
-    pub(crate) is_draining: bool,
+    pub is_draining: bool,
     /// Whether it is an embedded worker, which has a poll as long as its node lives.
-    pub(crate) is_embedded: bool,
+    pub is_embedded: bool,
 }
 
 /// An open poll.
@@ -239,7 +242,7 @@ pub(super) mod testing {
     use flotilla_engine::{PayloadOwner, PayloadRef};
 
     /// A task of the action.
-    pub(in crate::workers) fn task(action: &str) -> ToWorker {
+    pub(in crate::hub) fn task(action: &str) -> ToWorker {
         let action_run = ActionRunNumber(1);
         let owner = PayloadOwner::ActionRun(action_run);
         ToWorker::Task(Box::new(Assignment {
@@ -266,7 +269,7 @@ pub(super) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workers::channel::{Bounds, channel};
+    use crate::channel::{Bounds, channel};
     use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PROCESSES_MAX};
     use flotilla_engine::{Entry, NodeId, Stamp};
 

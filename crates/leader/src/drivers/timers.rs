@@ -2,8 +2,8 @@
 
 use super::Driver;
 use super::backoff::Backoff;
-use crate::errors::Refusal;
-use crate::faults::planted::{self, Bug};
+use crate::bug::PlantedBug;
+use crate::error::Error;
 use crate::limits::TIMERS_BATCH_MAX;
 use flotilla_engine::TimerKey;
 use flotilla_engine::ids::Namespace;
@@ -15,7 +15,7 @@ pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
     let mut cursor = TimerCursor::default();
     loop {
-        // A refusal usually means that the log's clock stands still, or has not yet reached this
+        // A error usually means that the log's clock stands still, or has not yet reached this
         // node's.
         let looked = look(driver, &mut cursor).await;
         backoff.after(looked).await;
@@ -23,7 +23,7 @@ pub(super) async fn drive(driver: &Driver) {
 }
 
 /// Fires what is due, or sleeps until something may be. An error if nothing due could be fired.
-async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Refusal> {
+async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Error> {
     let alarm = &driver.wakeups.timers;
     // Timers are set for future times, so the cursor needs no hint.
     alarm.look();
@@ -31,12 +31,12 @@ async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Refusal> 
     let mut due = driver
         .read(|reader| cursor.due_timers(reader, now_ms, TIMERS_BATCH_MAX))
         .await;
-    if planted::has(Bug::LostTimer) {
+    if driver.has(PlantedBug::LostTimer) {
         due.timers.retain(|timer| timer.due_ms % 3 != 0);
     }
     let earliest_ms = due.timers.iter().map(|timer| timer.due_ms).min();
-    let metrics = &driver.context.metrics;
-    metrics.timers_looked_at(earliest_ms.or(due.next_due_ms));
+    let observer = &driver.context.observer;
+    observer.timers_read(earliest_ms.or(due.next_due_ms));
     if due.timers.is_empty() {
         alarm.sleep(now_ms, due.next_due_ms).await;
         return Ok(());

@@ -1,32 +1,14 @@
 //! The pump: passes what this node applies to the polls and the drivers.
 
-use super::Driver;
-use super::term;
-use super::wakeups::Wakeups;
-use crate::context::Context;
-use crate::workers::{Delivery, Hub, Revocation, ToWorker, WorkerKey};
+use crate::bug::PlantedBug;
+use crate::drivers::Driver;
+use crate::hub::{Delivery, Revocation, ToWorker, WorkerKey};
 use flotilla_engine::Effect;
 use flotilla_replica::{AppliedBatch, Notice};
-use std::sync::Arc;
-use tokio::task::JoinHandle;
 
-/// Starts the pump and, whenever this node leads, the drivers. Ends with `context.shutdown`.
-pub(crate) fn start(context: Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
-    let driver = Driver {
-        context,
-        hub,
-        wakeups: Arc::new(Wakeups::default()),
-    };
-    let terms = tokio::spawn(term::run_terms(driver.clone()));
-    tokio::spawn(async move {
-        pump(&driver).await;
-        // The pump ends at shutdown, and so do the terms.
-        drop(terms.await);
-    })
-}
-
-async fn pump(driver: &Driver) {
-    let mut subscription = driver.context.gateway.replica().subscribe();
+/// Passes on what is applied, until shutdown or until the replica ends.
+pub(crate) async fn pump(driver: &Driver) {
+    let mut subscription = driver.context.replica.subscribe();
     loop {
         let notice = tokio::select! {
             notice = subscription.next() => notice,
@@ -38,33 +20,35 @@ async fn pump(driver: &Driver) {
             None => break,
         }
     }
-    driver.hub.end_term();
+    driver.hub().end_term();
 }
 
 impl Driver {
     /// Assignments are unknown now: workers reopen their polls and report the tasks that they hold.
     fn lose_track(&self) {
-        if self.hub.is_taking() {
-            self.hub.close_all();
+        if self.hub().is_taking() {
+            self.hub().close_all();
             self.wakeups.lose();
         }
     }
 
     /// Only a leader has polls and drivers; on other nodes nothing would drain the hints.
     fn take_in(&self, batch: &AppliedBatch) {
-        if !self.hub.is_taking() {
+        if !self.hub().is_taking() {
             return;
         }
         let deliveries = batch.effects.iter().filter_map(delivery).collect();
-        self.hub.return_slots(&batch.offers, deliveries);
+        self.hub().return_slots(&batch.offers, deliveries);
         for effect in &batch.effects {
             match effect {
                 Effect::WakeWorkers { namespace, action } => {
-                    self.hub.task_waits(&(namespace.clone(), action.clone()));
+                    self.hub().task_waits(&(namespace.clone(), action.clone()));
                 }
                 Effect::ArmTimer { due_ms } => self.wakeups.timers.arm(*due_ms),
                 Effect::ArmSchedule { due_ms } => self.wakeups.schedules.arm(*due_ms),
-                Effect::ArmTrigger { due_ms } => self.wakeups.triggers.arm(*due_ms),
+                Effect::ArmTrigger { due_ms } if !self.has(PlantedBug::LostWakeup) => {
+                    self.wakeups.triggers.arm(*due_ms);
+                }
                 Effect::ArmRetention { due_ms } => self.wakeups.retention.arm(*due_ms),
                 Effect::CheckSchema { run, activation } => {
                     self.wakeups.check((*run, *activation));
@@ -79,6 +63,7 @@ impl Driver {
                 }
                 Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
+                | Effect::ArmTrigger { .. }
                 | Effect::DrainWorker { .. }
                 | Effect::RunChanged { .. }
                 | Effect::ActionRunEnded { .. }

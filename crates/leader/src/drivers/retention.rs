@@ -35,7 +35,7 @@ pub(super) async fn drive(driver: &Driver) {
 async fn sweep(driver: &Driver) {
     let body = Body::SweepRuns(SweepRuns {});
     let command = Command::new(Namespace::default_namespace(), body);
-    if let Err(refusal) = driver.submit(command).await {
-        tracing::debug!(%refusal, "expired runs were not swept");
+    if let Err(error) = driver.submit(command).await {
+        tracing::debug!(%error, "expired runs were not swept");
     }
 }

@@ -7,14 +7,12 @@
 use super::Driver;
 use super::backoff::Backoff;
 use super::deferred::Deferred;
-use crate::errors::Refusal;
-use crate::gateway::Freshness;
-use crate::limits::{
-    OBLIGATION_DEADLINE, TRIGGER_FIRINGS_MAX, TRIGGER_REFUSALS_MAX, TRIGGERS_IN_FLIGHT_MAX,
-};
-use crate::request;
+use crate::error::Error;
+use crate::limits::{TRIGGER_FIRINGS_MAX, TRIGGER_REFUSALS_MAX, TRIGGERS_IN_FLIGHT_MAX};
 use crate::schemas::{self, Schema};
+use flotilla_dsl::payload;
 use flotilla_engine::json::Json;
+use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, DueCursor, InputJudge, SchemaOf, TriggerFiring};
 use flotilla_engine::{Body, Command, TriggerKey};
@@ -80,7 +78,7 @@ enum FiringResult {
 /// Fires a trigger once, retrying while that is refused temporarily.
 async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, FiringResult) {
     let mut backoff = Backoff::default();
-    let mut refusals_count = 0;
+    let mut errors_count = 0;
     loop {
         match try_fire(driver, &key).await {
             Ok(true) => return (key, FiringResult::Done),
@@ -90,14 +88,14 @@ async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, FiringResult) {
                 backoff.wait().await;
                 return (key, FiringResult::Done);
             }
-            Err(refusal) => {
+            Err(error) => {
                 let (namespace, workflow, _) = &key;
-                refusals_count += u32::from(!refusal.may_succeed_later());
-                if refusals_count == TRIGGER_REFUSALS_MAX {
-                    tracing::warn!(%refusal, %namespace, %workflow, "a trigger cannot be fired");
+                errors_count += u32::from(!error.may_succeed_later());
+                if errors_count == TRIGGER_REFUSALS_MAX {
+                    tracing::warn!(%error, %namespace, %workflow, "a trigger cannot be fired");
                     return (key, FiringResult::Never);
                 }
-                tracing::debug!(%refusal, %namespace, %workflow, "a trigger was not fired");
+                tracing::debug!(%error, %namespace, %workflow, "a trigger was not fired");
                 backoff.wait().await;
             }
         }
@@ -105,7 +103,7 @@ async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, FiringResult) {
 }
 
 /// Returns whether there was anything to fire.
-async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
+async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Error> {
     let firings = read(driver, key).await?;
     let Some(first) = firings.first() else {
         return Ok(false);
@@ -113,7 +111,7 @@ async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
     let schemas = &driver.context.schemas;
     let schema = schemas.obtain(first.definition, SchemaOf::Input, first.schema.as_deref());
     let judge = Judge(schema.await?);
-    let commands = judge_all(firings, judge).await?;
+    let commands = judge_all(driver, firings, judge).await?;
     if commands.is_empty() {
         return Ok(false);
     }
@@ -121,32 +119,35 @@ async fn try_fire(driver: &Driver, key: &TriggerKey) -> Result<bool, Refusal> {
 }
 
 /// What a trigger has to fire, by partition; read on a blocking thread.
-async fn read(driver: &Driver, key: &TriggerKey) -> Result<Vec<TriggerFiring>, Refusal> {
+async fn read(driver: &Driver, key: &TriggerKey) -> Result<Vec<TriggerFiring>, Error> {
     let (key, now_ms) = (key.clone(), driver.now_ms());
     let read =
         move |reader: &dyn Reader| view::trigger_firings(reader, &key, now_ms, TRIGGER_FIRINGS_MAX);
-    let deadline = Instant::now() + OBLIGATION_DEADLINE;
-    let gateway = &driver.context.gateway;
-    gateway.scan(Freshness::Stale, deadline, read).await
+    let replica = driver.context.replica.clone();
+    let read = move || replica.view(|view| read(view));
+    Ok(driver.run_blocking(read).await???)
 }
 
 /// The commands with their verdicts, made on a blocking thread because payloads can be large.
-async fn judge_all(firings: Vec<TriggerFiring>, judge: Judge) -> Result<Vec<Command>, Refusal> {
+async fn judge_all(
+    driver: &Driver,
+    firings: Vec<TriggerFiring>,
+    judge: Judge,
+) -> Result<Vec<Command>, Error> {
     let command = move |firing: TriggerFiring| {
         let body = Body::FireTrigger(firing.command(&judge)?);
         Some(Command::new(firing.namespace, body))
     };
-    tokio::task::spawn_blocking(move || firings.into_iter().filter_map(command).collect())
-        .await
-        .map_err(|error| Refusal::internal(format!("the check of records failed: {error}")))
+    let judge_all = move || firings.into_iter().filter_map(command).collect();
+    driver.run_blocking(judge_all).await
 }
 
 /// Validates records and inputs with the libraries.
 struct Judge(Schema);
 
 impl InputJudge for Judge {
-    fn is_json(&self, payload: &[u8]) -> bool {
-        request::is_json(payload)
+    fn is_json(&self, bytes: &[u8]) -> bool {
+        bytes.len() <= PAYLOAD_BYTES_MAX && payload::text(bytes).is_ok()
     }
 
     fn refusal(&self, input: &Json) -> Option<String> {

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 /// Wakes a driver that sleeps until its next deadline when an earlier one is set.
 #[derive(Debug, Default)]
-pub(super) struct Alarm {
+pub(crate) struct Alarm {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -25,12 +25,12 @@ enum State {
 
 impl Alarm {
     /// Clears what was set.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.state() = State::Looking;
     }
 
     /// Sets the deadline `due_ms`. Wakes the driver only if it would sleep longer.
-    pub(super) fn arm(&self, due_ms: u64) {
+    pub(crate) fn arm(&self, due_ms: u64) {
         let state = &mut *self.state();
         match *state {
             State::Looking => *state = State::Missed(due_ms),
@@ -45,7 +45,7 @@ impl Alarm {
 
     /// The driver begins to read the state. Returns the earliest deadline that was set since the
     /// last read and did not wake the driver.
-    pub(super) fn look(&self) -> Option<u64> {
+    pub(crate) fn look(&self) -> Option<u64> {
         match std::mem::take(&mut *self.state()) {
             State::Missed(earliest) => Some(earliest),
             State::Looking | State::Asleep(_) => None,
@@ -54,7 +54,7 @@ impl Alarm {
 
     /// The driver has read the state at `now_ms`. Waits until `until_ms`, or until an earlier
     /// deadline is set; with `None`, until any deadline is set.
-    pub(super) async fn sleep(&self, now_ms: u64, until_ms: Option<u64>) {
+    pub(crate) async fn sleep(&self, now_ms: u64, until_ms: Option<u64>) {
         if !self.fall_asleep(until_ms) {
             return;
         }

@@ -1,13 +1,13 @@
-//! A driver's backoff after transient refusals.
+//! A driver's backoff after transient errors.
 
-use crate::errors::Refusal;
+use crate::error::Error;
 use crate::limits::{RETRY_DELAY_MAX, RETRY_DELAY_MIN};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Waits longer after each consecutive refusal.
+/// Waits longer after each consecutive error.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     next: Duration,
 }
 
@@ -21,25 +21,25 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Waits before the next attempt.
-    pub(super) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         let delay = self.next;
         self.next = (2 * delay).min(RETRY_DELAY_MAX);
         sleep(delay).await;
     }
 
     /// Waits before the next attempt if this one was refused.
-    pub(super) async fn after(&mut self, attempt: Result<(), Refusal>) {
+    pub(crate) async fn after(&mut self, attempt: Result<(), Error>) {
         match attempt {
             Ok(()) => self.reset(),
-            Err(refusal) => {
-                tracing::debug!(%refusal, "a driver retries later");
+            Err(error) => {
+                tracing::debug!(%error, "a driver retries later");
                 self.wait().await;
             }
         }
     }
 
     /// Resets the delay after a success.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 }

@@ -1,9 +1,9 @@
 //! The open polls, as they are under the hub's lock.
 
-use super::channel::Sender;
 use super::pending_actions::{PendingActions, ScanResult};
 use super::poll::{ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToWorker, WorkerKey};
-use crate::faults::planted::{self, Bug};
+use crate::bug::PlantedBug;
+use crate::channel::Sender;
 use flotilla_engine::Offer;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +33,17 @@ pub(super) struct Polls {
     pending_actions: PendingActions,
     /// Since when embedded workers have been without a poll.
     departures: BTreeMap<WorkerKey, Instant>,
+    bug: Option<PlantedBug>,
 }
 
 impl Default for Polls {
     fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl Polls {
+    pub(super) fn new(bug: Option<PlantedBug>) -> Self {
         Self {
             is_taking: false,
             open: BTreeMap::new(),
@@ -45,11 +52,10 @@ impl Default for Polls {
             next_offered: 0,
             pending_actions: PendingActions::default(),
             departures: BTreeMap::new(),
+            bug,
         }
     }
-}
 
-impl Polls {
     pub(super) fn begin_term(&mut self) {
         self.is_taking = true;
     }
@@ -204,12 +210,13 @@ impl Polls {
     ) -> Vec<RoutedDelivery> {
         for (number, slots) in offers {
             if let Some(poll) = self.open.get_mut(number) {
-                poll.take_back(*slots);
+                let is_lost = self.bug == Some(PlantedBug::LostSlots);
+                poll.take_back(if is_lost { 0 } else { *slots });
             }
         }
         let routed = deliveries.into_iter();
         let mut routed: Vec<_> = routed.filter_map(|delivery| self.route(delivery)).collect();
-        if planted::has(Bug::DoubleLease) {
+        if self.bug == Some(PlantedBug::DoubleLease) {
             let copies: Vec<_> = routed.iter().filter_map(|it| self.copy(it)).collect();
             routed.extend(copies);
         }

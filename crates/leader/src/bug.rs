@@ -1,0 +1,16 @@
+//! Planted bugs, with which chaos tests and the simulation show that they would find them.
+
+/// A bug that can be planted in the leader's parts. None is, in a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlantedBug {
+    /// A task is given to two workers.
+    DoubleLease,
+    /// The slots that an entry offered and did not use are not offered again.
+    LostSlots,
+    /// Some timers never fire.
+    LostTimer,
+    /// A new leader does not look for the checks that its predecessor left open.
+    LostChecks,
+    /// A stream that grows wakes no trigger.
+    LostWakeup,
+}

@@ -1,0 +1,33 @@
+//! What only the leader does: it keeps the open polls of workers, and submits what is due by time or by state.
+//!
+//! Each node has a [`Hub`], the source of offers to workers, and [`start`]s the leader's parts, which wait until the
+//! node leads. The pump passes on what the node applies. The drivers act on what they read from the tables, so a new
+//! leader finds everything there. A [`Session`] is a worker's poll, whatever carries its messages.
+//!
+//! It knows neither gRPC nor threads: the simulation runs it as it is.
+
+mod bug;
+mod context;
+mod drivers;
+mod error;
+mod hub;
+mod limits;
+mod observer;
+mod poller;
+mod pump;
+mod schemas;
+mod session;
+mod term;
+#[cfg(test)]
+mod testing;
+
+pub mod channel;
+
+pub use bug::PlantedBug;
+pub use context::{Context, start};
+pub use error::Error;
+pub use hub::{ActionKey, Hub, PollClosed, Request, Revocation, ToWorker, WorkerKey};
+pub use observer::{NoObserver, Observer};
+pub use poller::{Leased, Poller};
+pub use schemas::{Schema, Schemas};
+pub use session::Session;
