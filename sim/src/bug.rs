@@ -1,11 +1,14 @@
 //! Planted bugs: if the invariants do not find these canaries, they prove nothing.
 
+use flotilla_leader::PlantedBug;
 use std::fmt;
 use std::str::FromStr;
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
+    /// A bug of the leader's parts.
+    InLeader(PlantedBug),
     /// A node answers a signal before its entry is committed.
     EarlyAcknowledgement,
     /// The stored definition of trips lacks the compensation of a step, as if the engine lost it.
@@ -21,7 +24,12 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 11] = [
+        Self::InLeader(PlantedBug::DoubleLease),
+        Self::InLeader(PlantedBug::LostChecks),
+        Self::InLeader(PlantedBug::LostSlots),
+        Self::InLeader(PlantedBug::LostTimer),
+        Self::InLeader(PlantedBug::LostWakeup),
         Self::EarlyAcknowledgement,
         Self::LostCompensation,
         Self::LostHandler,
@@ -32,6 +40,11 @@ impl Bug {
 
     fn name(self) -> &'static str {
         match self {
+            Self::InLeader(PlantedBug::DoubleLease) => "double-lease",
+            Self::InLeader(PlantedBug::LostChecks) => "lost-checks",
+            Self::InLeader(PlantedBug::LostSlots) => "lost-slots",
+            Self::InLeader(PlantedBug::LostTimer) => "lost-timer",
+            Self::InLeader(PlantedBug::LostWakeup) => "lost-wakeup",
             Self::EarlyAcknowledgement => "early-acknowledgement",
             Self::LostCompensation => "lost-compensation",
             Self::LostHandler => "lost-handler",

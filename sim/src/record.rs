@@ -5,7 +5,7 @@ use crate::time::Time;
 use flotilla_engine::ids::WorkerId;
 use flotilla_engine::{Assignment, Command, Rejection, Reply, TaskToken};
 use flotilla_replica::AppliedBatch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The outcome of a command, as far as its caller knows.
@@ -68,6 +68,8 @@ pub(crate) struct Events {
     pub(crate) reads: Vec<KeyRead>,
     /// By index of the entry and token, as each node reported it when it applied the entry.
     pub(crate) assigned: BTreeMap<(u64, TaskToken), Vec<Assigned>>,
+    /// The processes of workers that began a task, by token: each has a worker's id and its number.
+    pub(crate) begun: BTreeMap<TaskToken, BTreeSet<(WorkerId, u64)>>,
     pub(crate) progress: Vec<Progress>,
     /// Causes of death that no process may have.
     pub(crate) failures: Vec<String>,
@@ -144,6 +146,14 @@ impl Record {
             .entry(key)
             .or_default()
             .push(assigned);
+    }
+
+    /// A process of a worker begins a task.
+    pub(crate) fn begun(&self, worker: &WorkerId, incarnation: u64, token: TaskToken) {
+        self.say(worker.as_str(), &format!("begins {token}"));
+        let mut events = self.events();
+        let processes = events.begun.entry(token).or_default();
+        processes.insert((worker.clone(), incarnation));
     }
 
     /// A node has applied up to this index.

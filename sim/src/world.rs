@@ -144,13 +144,7 @@ impl World {
             .spawn(operate(operator, self.time.clone(), until_ms, plan.bug));
         for number in 1..=load.workers {
             let caller = caller(format!("worker {number}"));
-            self.outside.spawn(
-                Worker {
-                    caller,
-                    leader: None,
-                }
-                .run(),
-            );
+            self.outside.spawn(Worker::new(caller).run());
         }
         for number in 1..=load.clients {
             let client = Client {

@@ -10,11 +10,13 @@ mod committed;
 mod compensations;
 mod completions;
 mod concurrency;
+mod deliveries;
 mod histories;
 mod keys;
 mod leases;
 mod loops;
 pub(crate) mod progress;
+mod records;
 mod resumes;
 mod rows;
 mod schedules;
@@ -42,6 +44,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
     broken.extend(committed::check(events, evidence));
     broken.extend(clock::check(events));
     broken.extend(leases::check(events));
+    broken.extend(deliveries::check(events));
     broken.extend(keys::check(events));
     // All nodes have the same rows, or the agreement is broken already.
     if let Some((_, rows)) = evidence.nodes.values().next() {
@@ -49,6 +52,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(completions::check(events, rows));
         broken.extend(histories::check(rows));
         broken.extend(schedules::check(rows));
+        broken.extend(records::check(events, rows));
         broken.extend(scopes::check(rows));
         broken.extend(loops::check(rows));
         broken.extend(compensations::check(rows));

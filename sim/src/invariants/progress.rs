@@ -4,6 +4,7 @@ use crate::node::Machine;
 use crate::record::Events;
 use flotilla_engine::rows::{ActionRuns, Runs, encode_prefix, visit};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
+use flotilla_engine::view::DueCursor;
 use std::ops::ControlFlow;
 
 /// Whether one node leads, and every other one follows it and can be read.
@@ -78,7 +79,7 @@ pub(crate) fn judge(
     broken
 }
 
-/// How many runs and action runs are open according to a node; `None` if it cannot be read.
+/// How many runs and action runs are open, and triggers have records, according to a node; `None` if it cannot be read.
 fn open_count(machine: &Machine) -> Option<u64> {
     let counted = machine.replica()?.view(|view| count_open(view));
     counted.ok()?.ok()
@@ -96,5 +97,6 @@ fn count_open(reader: &dyn Reader) -> Result<u64, StoreError> {
         count += u64::from(action_run.status.is_open());
         ControlFlow::Continue(())
     })?;
-    Ok(count)
+    let due = DueCursor::default().due_triggers(reader, u64::MAX, 1)?;
+    Ok(count + due.triggers.len() as u64)
 }

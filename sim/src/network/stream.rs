@@ -16,12 +16,12 @@ use tokio_stream::wrappers::ReceiverStream;
 const ARRIVED_MAX: usize = 65_536;
 
 /// How a process handles a stream of requests.
-pub(super) type Open<Q, A> =
+pub(crate) type Open<Q, A> =
     fn(Process, Requests<Q>) -> BoxFuture<'static, PeerResult<Responses<A>>>;
 
 impl Network {
     /// Opens a connection, sends the requests, and returns the responses once the process has accepted it.
-    pub(super) async fn stream<Q: Send + 'static, A: Send + 'static>(
+    pub(crate) async fn stream<Q: Send + 'static, A: Send + 'static>(
         &self,
         route: Route,
         mut questions: Requests<Q>,

@@ -1,11 +1,10 @@
 //! The handler of a node for clients and workers: the commands of the API, without gRPC.
 
-use super::hub::Hub;
 use crate::bug::Bug;
-use crate::network::Host;
 use flotilla_engine::KeyRecord;
-use flotilla_engine::ids::{ActionRunNumber, KvKey, Namespace};
-use flotilla_engine::{Assignment, Body, Command, Offer, Rejection, Reply, reply, view};
+use flotilla_engine::ids::{KvKey, Namespace};
+use flotilla_engine::{Body, Command, Rejection, Reply, reply, view};
+use flotilla_leader::Hub;
 use flotilla_replica::{Replica, SubmitError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +12,6 @@ use tokio::time::Instant;
 
 /// How long a node retries a command or a read.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
-/// How long a poll stays open.
-const POLL_DURATION: Duration = Duration::from_millis(2_000);
 
 /// The handler of a node for clients and workers.
 pub(crate) struct Gateway {
@@ -32,17 +29,6 @@ pub(crate) enum Submitted {
     NotDone,
     /// It may have been applied, or may still be.
     Unknown,
-}
-
-/// How a poll ended.
-#[derive(Clone, Debug)]
-pub(crate) enum Polled {
-    /// With a task.
-    Task(Box<Assignment>),
-    /// With nothing.
-    Nothing,
-    /// This node does not lead; it names the leader.
-    NotLeader(Option<Host>),
 }
 
 impl Gateway {
@@ -80,36 +66,6 @@ impl Gateway {
             .replica
             .view(|view| view::key(view, &namespace, key, view.now_ms()));
         read.map_err(drop)?.map_err(drop)
-    }
-
-    /// Waits for a task for a worker that holds `held`. A task that was assigned to it before and that it does
-    /// not know of comes first.
-    pub(crate) async fn poll(&self, offer: Offer, held: &[ActionRunNumber]) -> Polled {
-        if let Some(forgotten) = self.forgotten(&offer, held) {
-            return Polled::Task(Box::new(forgotten));
-        }
-        let Some(task) = self.hub.open(offer) else {
-            let leader = self.replica.leadership().borrow().leader.clone();
-            return Polled::NotLeader(leader.map(|leader| leader.node_id.0));
-        };
-        match tokio::time::timeout(POLL_DURATION, task).await {
-            Ok(Ok(assignment)) => Polled::Task(Box::new(assignment)),
-            Ok(Err(_)) | Err(_) => Polled::Nothing,
-        }
-    }
-
-    /// A task that is leased to the worker, but that it does not hold.
-    fn forgotten(&self, offer: &Offer, held: &[ActionRunNumber]) -> Option<Assignment> {
-        if !self.replica.leadership().borrow().is_ready {
-            return None;
-        }
-        let found = self.replica.view(|view| {
-            let worker = view::worker(view, &offer.namespace, &offer.worker).ok()??;
-            let leased = view::leased_tasks(view, &worker).ok()?;
-            let forgotten = leased.into_iter().find(|task| !held.contains(task))?;
-            Some(view::assignment(view, forgotten).ok()??.0)
-        });
-        found.ok().flatten()
     }
 
     /// The planted bug: the response comes before the entry is committed, let alone applied.

@@ -1,10 +1,7 @@
 //! A machine with a member of the cluster: its process comes and goes, its disk and clocks stay.
 
-use super::drivers::Driver;
 use super::gateway::Gateway;
-use super::hub::Hub;
-use super::pump::pump;
-use super::term::run_terms;
+use super::witness::{DriverTrace, watch_assignments};
 use crate::bug::Bug;
 use crate::disk::{Disk, DiskPace};
 use crate::network::{Host, Network, SimulatedTransport, peer_address};
@@ -12,12 +9,13 @@ use crate::random::Random;
 use crate::record::Record;
 use crate::time::{MachineClock, Time};
 use flotilla_engine::NodeId;
+use flotilla_leader::{Hub, PlantedBug, Schemas};
 use flotilla_replica::{Config, Environment, Execution, Formation, NoObserver, Replica, Tuning};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// What all machines share.
 #[derive(Clone)]
@@ -178,7 +176,7 @@ impl Machine {
     }
 
     fn environment(&self) -> (Environment, Arc<Hub>) {
-        let hub = Arc::new(Hub::default());
+        let hub = Arc::new(Hub::new(in_leader(self.context.bug)));
         let environment = Environment {
             offers: hub.clone(),
             clock: self.clock.clone(),
@@ -191,6 +189,14 @@ impl Machine {
             observer: Arc::new(NoObserver),
         };
         (environment, hub)
+    }
+}
+
+/// The bug that is planted in the leader's parts, if any.
+fn in_leader(bug: Option<Bug>) -> Option<PlantedBug> {
+    match bug? {
+        Bug::InLeader(bug) => Some(bug),
+        _ => None,
     }
 }
 
@@ -221,14 +227,17 @@ async fn boot(boot: Boot) {
     let host = config.node_id.0;
     let started = Replica::start(config, environment).await;
     if let Ok(replica) = &started {
-        let driver = Driver {
+        let record = context.record.clone();
+        tokio::spawn(watch_assignments(record.clone(), replica.subscribe()));
+        flotilla_leader::start(flotilla_leader::Context {
             replica: replica.clone(),
             hub: Arc::clone(&hub),
-            armed: Arc::new(Notify::new()),
-            record: context.record.clone(),
-        };
-        tokio::spawn(pump(driver.clone(), replica.subscribe()));
-        tokio::spawn(run_terms(driver));
+            schemas: Arc::new(Schemas::new(replica.blocking_pool())),
+            observer: Arc::new(DriverTrace { host, record }),
+            bug: in_leader(context.bug),
+            // A process is killed with its runtime, or its replica ends.
+            shutdown: CancellationToken::new(),
+        });
         let gateway = Gateway {
             replica: replica.clone(),
             hub,

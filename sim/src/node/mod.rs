@@ -1,14 +1,10 @@
 //! A machine with a member of the cluster: its process comes and goes, its disk and clocks stay.
 
-mod dispatch;
-mod drivers;
 mod gateway;
-mod hub;
 mod machine;
-mod pump;
-mod schedules;
-mod term;
-mod timers;
+mod witness;
+mod worker_stream;
 
-pub(crate) use gateway::{Gateway, Polled, Submitted};
+pub(crate) use gateway::{Gateway, Submitted};
 pub(crate) use machine::{Machine, MachineContext, simulated_runtime};
+pub(crate) use worker_stream::{FromLeader, ToLeader, serve_worker};

@@ -25,6 +25,17 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// A caller with the same name, for something that it does at the same time.
+    pub(super) fn branch(&mut self) -> Self {
+        Self {
+            name: self.name.clone(),
+            network: self.network.clone(),
+            record: self.record.clone(),
+            random: Random::new(self.random.draw()),
+            hosts: self.hosts.clone(),
+        }
+    }
+
     /// A command with a request id.
     pub(super) fn command(&mut self, body: Body) -> Command {
         let (high, low) = (self.random.draw(), self.random.draw());
@@ -52,7 +63,7 @@ impl Caller {
     }
 
     async fn submit_with_attempts(&mut self, command: Command, attempts_max: u32) -> Outcome {
-        let operation = self.record.ask(&self.name, &command);
+        let operation = OpenOperation::begin(self, &command);
         // An echo may have another outcome than the response.
         let mut may_be_done = self.random.chance(ECHOES);
         if may_be_done {
@@ -80,8 +91,7 @@ impl Caller {
             }
             self.pause(10..200).await;
         };
-        self.record.answer(&self.name, operation, outcome.clone());
-        outcome
+        operation.end(outcome)
     }
 
     /// Sends a command later, without waiting for a response.
@@ -116,6 +126,41 @@ impl Caller {
     pub(super) async fn pause(&mut self, range_ms: std::ops::Range<u64>) {
         let pause_ms = self.random.within(range_ms);
         tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+    }
+}
+
+/// A command whose outcome is not known yet. If its caller dies, the outcome stays unknown.
+struct OpenOperation {
+    record: Record,
+    name: String,
+    position: usize,
+    is_ended: bool,
+}
+
+impl OpenOperation {
+    fn begin(caller: &Caller, command: &Command) -> Self {
+        Self {
+            record: caller.record.clone(),
+            name: caller.name.clone(),
+            position: caller.record.ask(&caller.name, command),
+            is_ended: false,
+        }
+    }
+
+    fn end(mut self, outcome: Outcome) -> Outcome {
+        self.is_ended = true;
+        self.record
+            .answer(&self.name, self.position, outcome.clone());
+        outcome
+    }
+}
+
+impl Drop for OpenOperation {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.record
+                .answer(&self.name, self.position, Outcome::Unknown);
+        }
     }
 }
 

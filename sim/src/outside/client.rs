@@ -1,4 +1,5 @@
-//! A client: starts orders and trips, approves, cancels and resumes them, invokes actions, increments keys.
+//! A client: starts orders and trips, approves, cancels and resumes them, invokes actions, appends records, increments
+//! keys.
 
 use super::caller::Caller;
 use super::workload;
@@ -45,7 +46,7 @@ impl Client {
     pub(crate) async fn run(mut self) {
         while self.time.now_ms() < self.until_ms {
             self.requested_count += 1;
-            match self.caller.random.within(0..12) {
+            match self.caller.random.within(0..13) {
                 0..3 => self.start().await,
                 3..5 => self.approve().await,
                 5 => self.cancel_or_repeat().await,
@@ -53,6 +54,7 @@ impl Client {
                 7 => self.set().await,
                 8 => self.compare_and_set().await,
                 9..11 => self.travel().await,
+                11 => self.append().await,
                 _ => {
                     let key = self.key();
                     // The result of the read is in the record.
@@ -145,6 +147,12 @@ impl Client {
     async fn invoke(&mut self) {
         let key = format!("{} {}", self.caller.name, self.requested_count);
         let command = self.caller.command_without_id(workload::invoke(&key));
+        self.caller.submit(command).await;
+    }
+
+    async fn append(&mut self) {
+        let command = workload::append(&self.value());
+        let command = self.caller.command(command);
         self.caller.submit(command).await;
     }
 

@@ -1,45 +1,74 @@
-//! A worker: polls the leader, works for a while, reports. Sometimes its process dies.
+//! A worker: has a stream to the leader, works for a while on several tasks, reports. Sometimes its process dies.
 
 use super::caller::Caller;
 use super::workload::{ACTIONS, LEASE_MS, action};
 use crate::network::{Host, OUTSIDE, Route};
-use crate::node::Polled;
+use crate::node::{FromLeader, ToLeader, serve_worker};
 use crate::record::Outcome;
 use flotilla_engine::ids::{Namespace, OutcomeName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Assignment, Body, CompleteTask, FailKind, FailTask, FailureOutcome, Offer, RegisterWorker,
-    TaskToken, TouchTask,
+    Assignment, Body, CompleteTask, FailKind, FailTask, FailureOutcome, RegisterWorker, TaskToken,
+    TouchTask,
 };
 use flotilla_engine::{Process, ProcessKind, WorkerType};
-use std::collections::BTreeMap;
+use flotilla_leader::{Poller, WorkerKey};
+use flotilla_replica::Responses;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 
-/// How long a worker waits for the response to a poll.
+/// How long a worker waits until its stream is open.
 const TIMEOUT: Duration = Duration::from_millis(4_000);
+/// How many tasks a worker works on at the same time.
+const SLOTS: u32 = 3;
+/// Messages that wait for the connection.
+const MESSAGES_MAX: usize = 64;
 
-/// A worker with one slot.
+/// A worker, whose processes follow each other.
 pub(crate) struct Worker {
-    pub(crate) caller: Caller,
+    caller: Caller,
+    /// The number of its process.
+    incarnation: u64,
     /// The node that it believes to be the leader.
-    pub(crate) leader: Option<Host>,
+    leader: Option<Host>,
+    /// The tasks that it holds.
+    held: BTreeSet<TaskToken>,
 }
 
+/// A worker's stream to the leader.
+struct Link {
+    outgoing: mpsc::Sender<ToLeader>,
+    incoming: Responses<FromLeader>,
+    received_count: u64,
+    max_tasks_total: u64,
+}
+
+/// The tasks in progress; each ends with its token.
+type Jobs = FuturesUnordered<BoxFuture<'static, TaskToken>>;
+
 impl Worker {
+    /// A worker without a process.
+    pub(crate) fn new(caller: Caller) -> Self {
+        Self {
+            caller,
+            incarnation: 0,
+            leader: None,
+            held: BTreeSet::new(),
+        }
+    }
+
     /// Works until the simulation ends.
     pub(crate) async fn run(mut self) {
         loop {
+            self.held.clear();
             self.register().await;
-            // A process dies after some tasks, sometimes while it holds one.
-            let tasks = self.caller.random.within(5..60);
-            for _ in 0..tasks {
-                let assignment = self.await_task().await;
-                self.caller.pause(1..60).await;
-                self.report(assignment).await;
-            }
-            if self.caller.random.chance(500) {
-                drop(self.await_task().await);
-            }
+            // A process dies after some tasks, usually while it holds one.
+            let tasks_count = self.caller.random.within(5..60);
+            self.work(tasks_count).await;
             self.caller.pause(0..1_000).await;
         }
     }
@@ -50,11 +79,12 @@ impl Worker {
             name: name.to_owned(),
             kind: ProcessKind::Action,
         };
+        self.incarnation = self.caller.random.draw();
         let body = Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: self.id(),
-            incarnation: self.caller.random.draw(),
+            incarnation: self.incarnation,
             kind: WorkerType::Action,
-            max_concurrency: 1,
+            max_concurrency: SLOTS,
             processes: ACTIONS.map(process).to_vec(),
             labels: BTreeMap::new(),
             metadata: None,
@@ -65,87 +95,145 @@ impl Worker {
         self.caller.insist(command).await;
     }
 
-    async fn await_task(&mut self) -> Assignment {
-        loop {
-            let route = match self.leader.take() {
-                Some(to) => Route { from: OUTSIDE, to },
-                None => self.caller.route(),
-            };
-            let offer = self.offer();
-            let polled = self.caller.network.call_once(route, move |process| {
-                let offer = offer.clone();
-                Box::pin(async move {
-                    match process.gateway {
-                        Some(gateway) => gateway.poll(offer, &[]).await,
-                        None => Polled::NotLeader(None),
+    /// Works until so many tasks were begun.
+    async fn work(&mut self, tasks_count: u64) {
+        let mut jobs = Jobs::new();
+        let mut begun_count = 0;
+        let mut link = self.connect(&mut jobs).await;
+        while begun_count < tasks_count {
+            let free = u64::from(SLOTS).saturating_sub(self.held.len() as u64);
+            link.offer(free).await;
+            tokio::select! {
+                message = link.incoming.next() => match message {
+                    Some(Ok(FromLeader::Task(assignment))) => {
+                        link.received_count += 1;
+                        if self.held.insert(assignment.token) {
+                            begun_count += 1;
+                            jobs.push(self.begin(*assignment));
+                        }
                     }
-                })
-            });
-            match tokio::time::timeout(TIMEOUT, polled).await {
-                Ok(Ok(Polled::Task(assignment))) => {
-                    self.leader = Some(route.to);
-                    return *assignment;
+                    Some(Ok(FromLeader::NotLeader(leader))) => {
+                        self.leader = leader;
+                        link = self.connect(&mut jobs).await;
+                    }
+                    Some(Err(_)) | None => link = self.connect(&mut jobs).await,
+                },
+                Some(token) = jobs.next() => {
+                    self.held.remove(&token);
                 }
-                Ok(Ok(Polled::Nothing)) => self.leader = Some(route.to),
-                Ok(Ok(Polled::NotLeader(leader))) => {
-                    self.leader = leader;
-                    self.caller.pause(5..50).await;
-                }
-                Ok(Err(_)) | Err(_) => self.caller.pause(5..50).await,
             }
         }
     }
 
-    async fn report(&mut self, assignment: Assignment) {
-        let token = assignment.token;
-        if self.caller.random.chance(100) {
-            let extend_ms = self.caller.random.within(LEASE_MS..2 * LEASE_MS);
-            let touch = Body::TouchTask(TouchTask { token, extend_ms });
-            let command = self.caller.command(touch);
-            self.caller.submit(command).await;
+    /// Opens a stream to the node that it believes to be the leader, or to any; meanwhile, the jobs go on.
+    async fn connect(&mut self, jobs: &mut Jobs) -> Link {
+        loop {
+            let pause = self.caller.random.within(5..50);
+            let mut pause = Box::pin(tokio::time::sleep(Duration::from_millis(pause)));
+            loop {
+                tokio::select! {
+                    () = &mut pause => break,
+                    Some(token) = jobs.next() => {
+                        self.held.remove(&token);
+                    }
+                }
+            }
+            let route = match self.leader.take() {
+                Some(to) => Route { from: OUTSIDE, to },
+                None => self.caller.route(),
+            };
+            let (outgoing, requests) = mpsc::channel(MESSAGES_MAX);
+            let hello = outgoing.send(ToLeader::Hello(self.poller()));
+            hello.await.expect("the channel has room");
+            let requests = Box::pin(ReceiverStream::new(requests));
+            let opened = self.caller.network.stream(route, requests, serve_worker);
+            if let Ok(Ok(incoming)) = tokio::time::timeout(TIMEOUT, opened).await {
+                return Link {
+                    outgoing,
+                    incoming,
+                    received_count: 0,
+                    max_tasks_total: 0,
+                };
+            }
         }
-        let body = if self.caller.random.chance(100) {
-            Body::FailTask(FailTask {
-                token,
-                kind: FailKind::Retry,
-                code: None,
-                message: "the simulation says so".to_owned(),
-                outcome: FailureOutcome::Failure,
-                not_before: None,
-                state_patch: None,
-                usage: Some(usage(token)),
-            })
-        } else {
-            Body::CompleteTask(CompleteTask {
-                token,
-                outcome: OutcomeName::new("success").expect("a valid outcome"),
-                output: Json::string(&token.to_string()),
-                not_before: None,
-                state_patch: Some(patch(token)),
-                usage: Some(usage(token)),
-            })
-        };
-        // The token makes a retry safe.
-        let command = self.caller.command_without_id(body);
-        let outcome: Outcome = self.caller.submit(command).await;
-        let text = format!("is done with {token}: {outcome:?}");
-        self.caller.record.say(&self.caller.name, &text);
     }
 
-    fn offer(&self) -> Offer {
-        Offer {
-            namespace: Namespace::default_namespace(),
-            worker: self.id(),
-            poll: 0,
-            actions: ACTIONS.map(action).to_vec(),
-            labels: BTreeMap::new(),
-            slots: 1,
+    fn poller(&self) -> Poller {
+        Poller {
+            key: WorkerKey {
+                namespace: Namespace::default_namespace(),
+                worker: self.id(),
+            },
+            incarnation: self.incarnation,
+            actions: ACTIONS.map(action).into(),
+            held: self.held.clone(),
         }
+    }
+
+    /// Begins a task: works for a while and reports.
+    fn begin(&mut self, assignment: Assignment) -> BoxFuture<'static, TaskToken> {
+        let token = assignment.token;
+        self.caller
+            .record
+            .begun(&self.id(), self.incarnation, token);
+        let mut caller = self.caller.branch();
+        Box::pin(async move {
+            caller.pause(1..60).await;
+            report(&mut caller, token).await;
+            token
+        })
     }
 
     fn id(&self) -> WorkerId {
         WorkerId::new(self.caller.name.clone()).expect("a valid id")
     }
+}
+
+impl Link {
+    /// Offers the number of tasks that the worker would take now, unless it is unchanged.
+    async fn offer(&mut self, free: u64) {
+        let max_tasks_total = self.received_count + free;
+        if max_tasks_total != self.max_tasks_total {
+            self.max_tasks_total = max_tasks_total;
+            // If the stream has ended, the next message says so.
+            let _ = self.outgoing.send(ToLeader::Slots(max_tasks_total)).await;
+        }
+    }
+}
+
+async fn report(caller: &mut Caller, token: TaskToken) {
+    if caller.random.chance(100) {
+        let extend_ms = caller.random.within(LEASE_MS..2 * LEASE_MS);
+        let touch = Body::TouchTask(TouchTask { token, extend_ms });
+        let command = caller.command(touch);
+        caller.submit(command).await;
+    }
+    let body = if caller.random.chance(100) {
+        Body::FailTask(FailTask {
+            token,
+            kind: FailKind::Retry,
+            code: None,
+            message: "the simulation says so".to_owned(),
+            outcome: FailureOutcome::Failure,
+            not_before: None,
+            state_patch: None,
+            usage: Some(usage(token)),
+        })
+    } else {
+        Body::CompleteTask(CompleteTask {
+            token,
+            outcome: OutcomeName::new("success").expect("a valid outcome"),
+            output: Json::string(&token.to_string()),
+            not_before: None,
+            state_patch: Some(patch(token)),
+            usage: Some(usage(token)),
+        })
+    };
+    // The token makes a retry safe.
+    let command = caller.command_without_id(body);
+    let outcome: Outcome = caller.submit(command).await;
+    let text = format!("is done with {token}: {outcome:?}");
+    caller.record.say(&caller.name, &text);
 }
 
 /// Writes a key of the task's own to the state of its run.

@@ -1,18 +1,18 @@
 //! The workload of clients: an order in three steps, the last of which has branches; a trip with a loop, a race and a block
 //! that is retried, whose steps are undone if it fails or is cancelled, and some of which call a handler if they are cancelled;
-//! and a workflow that a schedule starts.
+//! a workflow that a schedule starts; and one that the records of a stream start, whose child has an input schema.
 
 use crate::bug::Bug;
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, StepName,
-    WorkflowName, WorkflowVersion,
+    StreamName, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    Body, CancelRun, CreateDefinition, InvokeAction, RegisterAction, ResumeRevision, ResumeRun,
-    RetryFrom, RetryRun, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun,
-    VersionChoice,
+    AppendRecords, Body, CancelRun, CreateDefinition, InvokeAction, NewRecord, RegisterAction,
+    ResumeRevision, ResumeRun, RetryFrom, RetryRun, SetCondition, SetKey, SetWorkflowEnabled,
+    SignalRun, StartRun, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ const ORDER: &str = "order";
 const TRIP: &str = "trip";
 /// The workflow that a schedule starts.
 const TICK: &str = "tick";
+/// The stream whose records start runs. The first append creates it.
+const PARCELS: &str = "parcels";
 /// The type of the signal that an order waits for.
 const APPROVAL: &str = "approval";
 /// How long the lease of a task lasts, in milliseconds.
@@ -160,6 +162,32 @@ start:
     failure: flo.Failed
 "#;
 
+/// Its input has a schema, so the leader checks each record.
+const SORT_TEXT: &str = r#"
+kind: Workflow
+name: sort
+version: "1"
+trigger: {stream: parcels}
+input: {type: object}
+steps:
+  - name: label
+    run: "@workflow/label"
+    inputMapping: {parcel: $.input.parcel}
+"#;
+
+/// The child of those runs: the leader checks its input, too.
+const LABEL_TEXT: &str = r#"
+kind: Workflow
+name: label
+version: "1"
+input: {type: object, required: [parcel]}
+start:
+  run: "@actions/tick"
+  transitions:
+    success: flo.Completed
+    failure: flo.Failed
+"#;
+
 /// What must exist before clients start.
 pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
     let actions = ACTIONS.map(|name| {
@@ -183,7 +211,8 @@ pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
         Some(Bug::LostItem) => TRIP_TEXT.replacen(ITEMS, "items: [1, 2]", 1),
         _ => TRIP_TEXT.to_owned(),
     };
-    let definitions = [ORDER_TEXT, &later, &trip, TICK_TEXT].map(|text| {
+    let texts = [ORDER_TEXT, &later, &trip, TICK_TEXT, LABEL_TEXT, SORT_TEXT];
+    let definitions = texts.map(|text| {
         let definition = flotilla_dsl::parse(text).definition;
         Body::CreateDefinition(Box::new(CreateDefinition {
             definition: definition.expect("the text is a workflow"),
@@ -296,6 +325,20 @@ pub(super) fn set(key: &KvKey, value: &str, condition: SetCondition) -> Body {
         value: value.into(),
         ttl_ms: None,
         condition,
+    })
+}
+
+/// A record that starts a run.
+pub(super) fn append(parcel: &str) -> Body {
+    let record = NewRecord {
+        payload: format!("{{\"parcel\":\"{parcel}\"}}").into_bytes().into(),
+        headers: BTreeMap::new(),
+        key: None,
+        partition: None,
+    };
+    Body::AppendRecords(AppendRecords {
+        stream: StreamName::new(PARCELS).expect("a valid name"),
+        records: vec![record],
     })
 }
 

@@ -53,3 +53,28 @@ fn a_disk_that_lies_about_its_syncs_is_found() {
 fn a_stale_read_is_found() {
     expect_found("stale-read", "expected a read");
 }
+
+#[test]
+fn a_task_that_is_given_to_two_workers_is_found() {
+    expect_found("double-lease", "to be begun by its worker only");
+}
+
+#[test]
+fn checks_that_a_new_leader_forgets_are_found() {
+    expect_found("lost-checks", "expected all work in progress to end");
+}
+
+#[test]
+fn slots_that_are_not_given_back_are_found() {
+    expect_found("lost-slots", "expected all work in progress to end");
+}
+
+#[test]
+fn a_timer_that_never_fires_is_found() {
+    expect_found("lost-timer", "expected all work in progress to end");
+}
+
+#[test]
+fn a_trigger_that_is_not_woken_is_found() {
+    expect_found("lost-wakeup", "expected");
+}
