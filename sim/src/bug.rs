@@ -9,6 +9,8 @@ use std::str::FromStr;
 pub(crate) enum Bug {
     /// A bug of the leader's parts.
     InLeader(PlantedBug),
+    /// The peers of another cluster are taken for those of one's own.
+    ForgedSender,
     /// A node answers a signal before its entry is committed.
     EarlyAcknowledgement,
     /// The stored definition of trips lacks the compensation of a step, as if the engine lost it.
@@ -24,12 +26,13 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::InLeader(PlantedBug::DoubleLease),
         Self::InLeader(PlantedBug::LostChecks),
         Self::InLeader(PlantedBug::LostSlots),
         Self::InLeader(PlantedBug::LostTimer),
         Self::InLeader(PlantedBug::LostWakeup),
+        Self::ForgedSender,
         Self::EarlyAcknowledgement,
         Self::LostCompensation,
         Self::LostHandler,
@@ -45,6 +48,7 @@ impl Bug {
             Self::InLeader(PlantedBug::LostSlots) => "lost-slots",
             Self::InLeader(PlantedBug::LostTimer) => "lost-timer",
             Self::InLeader(PlantedBug::LostWakeup) => "lost-wakeup",
+            Self::ForgedSender => "forged-sender",
             Self::EarlyAcknowledgement => "early-acknowledgement",
             Self::LostCompensation => "lost-compensation",
             Self::LostHandler => "lost-handler",

@@ -15,6 +15,8 @@ pub(crate) enum Scenario {
     /// Snapshots all the time, overlapping installs, paused followers, heavy load: the
     /// conditions of openraft's issue 2116.
     Snapshots,
+    /// A cluster loses its quorum and is replaced by another one at the same addresses.
+    Restored,
 }
 
 /// A fault, with its weight among the others.
@@ -51,19 +53,20 @@ pub(crate) enum Fault {
 }
 
 impl Scenario {
-    const ALL: [Self; 2] = [Self::Mixed, Self::Snapshots];
+    const ALL: [Self; 3] = [Self::Mixed, Self::Snapshots, Self::Restored];
 
     fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
             Self::Snapshots => "snapshots",
+            Self::Restored => "restored",
         }
     }
 
     /// The load of the clients and workers.
     pub(crate) fn load(self) -> Load {
         match self {
-            Self::Mixed => Load {
+            Self::Mixed | Self::Restored => Load {
                 clients: 4,
                 workers: 3,
                 rest_ms_max: 120,
@@ -83,7 +86,7 @@ impl Scenario {
         // How long entries take to apply is measured in real time, which must not have an effect here.
         let snapshot_replay = Duration::MAX;
         match self {
-            Self::Mixed => Tuning {
+            Self::Mixed | Self::Restored => Tuning {
                 snapshot_log_bytes: 64 << 10,
                 max_log_bytes: 512 << 10,
                 digest_interval: 32,
@@ -128,6 +131,8 @@ impl Scenario {
                 (Fault::Transfer, 2),
                 (Fault::Shutdown, 1),
             ],
+            // The replacement is the only fault.
+            Self::Restored => &[],
             Self::Snapshots => &[
                 (Fault::Stop, 8),
                 (Fault::SlowMachine, 8),

@@ -1,5 +1,7 @@
 //! The simulation: machines, network and outside callers, one millisecond at a time.
 
+mod restored;
+
 use crate::bug::Bug;
 use crate::faults::Faults;
 use crate::invariants::{self, Evidence};
@@ -64,6 +66,13 @@ struct World {
 
 /// Simulates a plan from its start to its verdict.
 pub(crate) fn simulate(plan: Plan) -> Verdict {
+    match plan.scenario {
+        Scenario::Mixed | Scenario::Snapshots => simulate_faults(plan),
+        Scenario::Restored => restored::simulate(plan),
+    }
+}
+
+fn simulate_faults(plan: Plan) -> Verdict {
     let mut world = World::new(plan);
     world.begin(plan);
     let mut violations = Vec::new();
@@ -76,24 +85,7 @@ pub(crate) fn simulate(plan: Plan) -> Verdict {
     violations.extend(world.run_until_idle());
     let evidence = world.evidence();
     violations.extend(invariants::check(&world.record.events(), &evidence));
-    let events = world.record.events();
-    let verdict = Verdict {
-        violations,
-        operations_count: events.operations.len(),
-        faults_count: events.faults_count,
-        snapshots: world.snapshots(),
-        entries_count: events
-            .progress
-            .iter()
-            .map(|seen| seen.index)
-            .max()
-            .unwrap_or(0),
-        simulated_ms: world.time.now_ms(),
-        trace: String::new(),
-    };
-    drop(events);
-    let trace = world.record.trace();
-    Verdict { trace, ..verdict }
+    world.verdict(violations)
 }
 
 impl World {
@@ -124,6 +116,35 @@ impl World {
         }
     }
 
+    /// A caller outside the cluster.
+    fn caller(&self, plan: Plan, name: String) -> Caller {
+        Caller {
+            network: self.network.clone(),
+            record: self.record.clone(),
+            random: Random::of(plan.seed, &name),
+            hosts: HOSTS.to_vec(),
+            name,
+        }
+    }
+
+    /// The verdict, once the simulation is over.
+    fn verdict(&self, violations: Vec<String>) -> Verdict {
+        let events = self.record.events();
+        let indexes = events.progress.iter().map(|seen| seen.index);
+        let verdict = Verdict {
+            violations,
+            operations_count: events.operations.len(),
+            faults_count: events.faults_count,
+            snapshots: self.snapshots(),
+            entries_count: indexes.max().unwrap_or(0),
+            simulated_ms: self.time.now_ms(),
+            trace: String::new(),
+        };
+        drop(events);
+        let trace = self.record.trace();
+        Verdict { trace, ..verdict }
+    }
+
     /// Starts the machines and all outside callers.
     fn begin(&mut self, plan: Plan) {
         self.network.set_weather(plan.scenario.weather());
@@ -131,24 +152,17 @@ impl World {
             machine.start();
         }
         let load: Load = plan.scenario.load();
-        let caller = |name: String| Caller {
-            network: self.network.clone(),
-            record: self.record.clone(),
-            random: Random::of(plan.seed, &name),
-            hosts: HOSTS.to_vec(),
-            name,
-        };
-        let operator = caller("operator".to_owned());
+        let operator = self.caller(plan, "operator".to_owned());
         let until_ms = plan.seconds * 1_000;
         self.outside
             .spawn(operate(operator, self.time.clone(), until_ms, plan.bug));
         for number in 1..=load.workers {
-            let caller = caller(format!("worker {number}"));
+            let caller = self.caller(plan, format!("worker {number}"));
             self.outside.spawn(Worker::new(caller).run());
         }
         for number in 1..=load.clients {
             let client = Client {
-                caller: caller(format!("client {number}")),
+                caller: self.caller(plan, format!("client {number}")),
                 time: self.time.clone(),
                 load,
                 until_ms,

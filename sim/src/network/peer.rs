@@ -5,7 +5,8 @@ use super::{Host, Network, Process, Route};
 use flotilla_replica::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
     ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
-    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
+    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse, forward_request,
+    forward_response,
 };
 use flotilla_replica::{
     PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses, Transport,
@@ -37,6 +38,8 @@ fn host_at(address: SocketAddr) -> Host {
 pub(crate) struct SimulatedTransport {
     pub(crate) network: Network,
     pub(crate) host: Host,
+    /// The planted bug: its peers take it for a member of their own cluster, and it takes them for members of its own.
+    pub(crate) forges_senders: bool,
 }
 
 impl Transport for SimulatedTransport {
@@ -48,6 +51,7 @@ impl Transport for SimulatedTransport {
                 from: self.host,
                 to: host_at(address),
             },
+            forges_senders: self.forges_senders,
         })
     }
 
@@ -81,6 +85,7 @@ impl Transport for SimulatedTransport {
 struct SimulatedPeer {
     network: Network,
     route: Route,
+    forges_senders: bool,
 }
 
 impl SimulatedPeer {
@@ -121,6 +126,7 @@ impl SimulatedPeer {
         Self {
             network: self.network.clone(),
             route: self.route,
+            forges_senders: self.forges_senders,
         }
     }
 }
@@ -190,8 +196,9 @@ impl PeerCalls for SimulatedPeer {
         &self,
         requests: Requests<ForwardRequest>,
     ) -> PeerFuture<'_, Responses<ForwardResponse>> {
-        let open = |to: Process, requests: Requests<ForwardRequest>| -> BoxFuture<'static, _> {
-            Box::pin(async move { to.peer.forward(requests).await })
+        let open = match self.forges_senders {
+            true => forward_forged,
+            false => forward,
         };
         Box::pin(self.network.stream(self.route, requests, open))
     }
@@ -206,4 +213,42 @@ impl PeerCalls for SimulatedPeer {
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
         Box::pin(self.ask(move |peer| Box::pin(async move { peer.probe(request).await })))
     }
+}
+
+/// How a process handles a stream of forwarded requests.
+fn forward(
+    to: Process,
+    requests: Requests<ForwardRequest>,
+) -> BoxFuture<'static, PeerResult<Responses<ForwardResponse>>> {
+    Box::pin(async move { to.peer.forward(requests).await })
+}
+
+/// The same with the planted bug: each end is told the cluster that it expects.
+fn forward_forged(
+    to: Process,
+    mut requests: Requests<ForwardRequest>,
+) -> BoxFuture<'static, PeerResult<Responses<ForwardResponse>>> {
+    Box::pin(async move {
+        let mut first = requests.next().await;
+        let mut own = String::new();
+        if let Some(ForwardRequest {
+            body: Some(forward_request::Body::Open(sender)),
+            ..
+        }) = &mut first
+        {
+            let node_id = sender.node_id;
+            let target = to.peer.probe(ProbeRequest { node_id }).await?;
+            own = std::mem::replace(&mut sender.cluster_id, target.cluster_id);
+        }
+        let requests = stream::iter(first).chain(requests);
+        let responses = to.peer.forward(Box::pin(requests)).await?;
+        let forged = responses.map(move |response| {
+            let mut response = response?;
+            if let Some(forward_response::Answer::Opened(opened)) = &mut response.answer {
+                opened.cluster_id.clone_from(&own);
+            }
+            Ok(response)
+        });
+        Ok(Box::pin(forged) as Responses<ForwardResponse>)
+    })
 }

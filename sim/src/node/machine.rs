@@ -70,6 +70,16 @@ impl Machine {
         }
     }
 
+    /// A machine with an empty disk in its place, for a member of another cluster.
+    pub(crate) fn replaced(&self, members: &[Host]) -> Self {
+        let hosts = members.to_vec();
+        let context = MachineContext {
+            hosts,
+            ..self.context.clone()
+        };
+        Self::new(self.host, context)
+    }
+
     /// Starts the process, unless it runs.
     pub(crate) fn start(&mut self) {
         if self.process.is_some() {
@@ -183,6 +193,7 @@ impl Machine {
             transport: Arc::new(SimulatedTransport {
                 network: self.context.network.clone(),
                 host: self.host,
+                forges_senders: self.context.bug == Some(Bug::ForgedSender),
             }),
             storage: Arc::new(self.disk.clone()),
             execution: Execution::CallersRuntime(self.pace.clone()),

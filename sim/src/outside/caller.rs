@@ -37,7 +37,7 @@ impl Caller {
     }
 
     /// A command with a request id.
-    pub(super) fn command(&mut self, body: Body) -> Command {
+    pub(crate) fn command(&mut self, body: Body) -> Command {
         let (high, low) = (self.random.draw(), self.random.draw());
         Command {
             request_id: Some(RequestId(u128::from(high) << 64 | u128::from(low))),
@@ -123,7 +123,7 @@ impl Caller {
     }
 
     /// Waits for some milliseconds of the range.
-    pub(super) async fn pause(&mut self, range_ms: std::ops::Range<u64>) {
+    pub(crate) async fn pause(&mut self, range_ms: std::ops::Range<u64>) {
         let pause_ms = self.random.within(range_ms);
         tokio::time::sleep(Duration::from_millis(pause_ms)).await;
     }

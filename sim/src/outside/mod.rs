@@ -10,3 +10,4 @@ pub(crate) use caller::Caller;
 pub(crate) use client::{Client, Load};
 pub(crate) use operator::operate;
 pub(crate) use worker::Worker;
+pub(crate) use workload::{key, set};

@@ -318,8 +318,13 @@ pub(super) fn invoke(key: &str) -> Body {
     })
 }
 
+/// The key that the client of one node writes.
+pub(crate) fn key(via: u64) -> KvKey {
+    KvKey::new(format!("of-{via}")).expect("a valid key")
+}
+
 /// A write of a key.
-pub(super) fn set(key: &KvKey, value: &str, condition: SetCondition) -> Body {
+pub(crate) fn set(key: &KvKey, value: &str, condition: SetCondition) -> Body {
     Body::SetKey(SetKey {
         key: key.clone(),
         value: value.into(),

@@ -6,10 +6,14 @@ use crate::{said, sim};
 const SEEDS_MAX: u64 = 24;
 
 fn expect_found(bug: &str, found: &str) {
+    expect_found_in("mixed", bug, found);
+}
+
+fn expect_found_in(scenario: &str, bug: &str, found: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for seed in 1..=SEEDS_MAX {
         let output = sim(
-            &format!("--seed {seed} --seconds 10 --bug {bug}"),
+            &format!("--seed {seed} --scenario {scenario} --seconds 10 --bug {bug}"),
             folder.path(),
         );
         let said = said(&output);
@@ -77,4 +81,13 @@ fn a_timer_that_never_fires_is_found() {
 #[test]
 fn a_trigger_that_is_not_woken_is_found() {
     expect_found("lost-wakeup", "expected");
+}
+
+#[test]
+fn a_member_of_another_cluster_that_is_let_in_is_found() {
+    expect_found_in(
+        "restored",
+        "forged-sender",
+        "to serve nothing, but it served",
+    );
 }

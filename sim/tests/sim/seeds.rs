@@ -21,3 +21,8 @@ fn sixteen_seeds_of_all_faults_break_no_invariant() {
 fn four_seeds_of_overlapping_snapshots_break_no_invariant() {
     expect_sound("--seeds 4 --seconds 6 --scenario snapshots");
 }
+
+#[test]
+fn a_member_of_an_old_cluster_does_not_serve_beside_the_new_one_in_eight_seeds() {
+    expect_sound("--seeds 8 --seconds 10 --scenario restored");
+}

@@ -1,0 +1,207 @@
+//! A cluster loses its quorum and is replaced by another one at the same addresses; then a member of the old cluster
+//! reaches the new one (R-H1).
+//!
+//! The old member must neither serve a read nor get a command through, and nothing of it may arrive in the new cluster.
+//! It ends once the new cluster has the addresses of a majority.
+
+use super::{HOSTS, Plan, Verdict, World};
+use crate::network::{Host, OUTSIDE, Route};
+use crate::node::{Machine, Submitted};
+use crate::outside::{Caller, key, set};
+use crate::random::Random;
+use crate::time::Time;
+use flotilla_engine::SetCondition;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::view;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The member of the old cluster that stays.
+const OLD: Host = 2;
+/// The members whose machines have a new cluster afterwards: a minority of the old members, or a majority.
+const NEW: [&[Host]; 2] = [&[1], &[1, 3]];
+/// How long a client waits for a response.
+const TIMEOUT: Duration = Duration::from_millis(2_500);
+/// How long the old member does not reach the new cluster, in milliseconds.
+const APART_MS: Range<u64> = 500..6_000;
+/// How long the old member may take to end, in milliseconds.
+const END_MS_MAX: u64 = 15_000;
+
+/// A call of a client that was served.
+struct Call {
+    via: Host,
+    invoked_ms: u64,
+    kind: &'static str,
+}
+
+/// The calls of all clients that were served.
+type SharedLog = Arc<Mutex<Vec<Call>>>;
+
+/// Simulates the plan's seed.
+pub(super) fn simulate(plan: Plan) -> Verdict {
+    let mut world = World::new(plan);
+    let mut random = Random::of(plan.seed, "restored");
+    world.network.set_weather(plan.scenario.weather());
+    for machine in &mut world.machines {
+        machine.start();
+    }
+    let log = SharedLog::default();
+    for host in HOSTS {
+        let caller = world.caller(plan, format!("client {host}"));
+        let client = run_client(caller, host, world.time.clone(), Arc::clone(&log));
+        world.outside.spawn(client);
+    }
+    world.run_for(plan.seconds * 1_000 / 2);
+    let lost_ms = world.time.now_ms();
+    let members = *random.pick(&NEW);
+    world.replace_cluster(members);
+    world.run_for(random.within(APART_MS));
+    world.record.fault("the old member reaches the new cluster");
+    world.network.mend();
+    let met_ms = world.time.now_ms();
+    world.run_for(plan.seconds * 1_000 / 2 + END_MS_MAX);
+    let violations = world.judge_replacement(members, &log, lost_ms..met_ms);
+    world.verdict(violations)
+}
+
+impl World {
+    /// Lets some milliseconds pass.
+    fn run_for(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.step();
+        }
+    }
+
+    /// All but the old member are gone. The machines of some have a new cluster, which it does not reach.
+    fn replace_cluster(&mut self, members: &[Host]) {
+        self.record
+            .fault(&format!("a new cluster replaces the members {members:?}"));
+        for machine in self.machines.iter_mut().filter(|one| one.host != OLD) {
+            let host = machine.host;
+            machine.kill();
+            let route = Route {
+                from: OLD,
+                to: host,
+            };
+            self.network.cut([route, route.back()]);
+            if members.contains(&host) {
+                *machine = machine.replaced(members);
+                machine.start();
+            }
+        }
+    }
+
+    /// The violations. The new cluster replaced the old one at the start of the range, and the old member reached it at
+    /// its end.
+    fn judge_replacement(
+        &self,
+        members: &[Host],
+        log: &SharedLog,
+        apart_ms: Range<u64>,
+    ) -> Vec<String> {
+        let log = lock(log);
+        let served = log.iter().filter(|call| call.via == OLD);
+        let served = served.filter(|call| call.invoked_ms >= apart_ms.start);
+        let mut violations: Vec<String> = served
+            .map(|Call { kind, invoked_ms, .. }| {
+                format!("expected the old member to serve nothing, but it served a {kind} at {invoked_ms}")
+            })
+            .collect();
+        let is_working =
+            |call: &Call| members.contains(&call.via) && call.invoked_ms > apart_ms.end;
+        if !log.iter().any(is_working) {
+            violations.push("expected the new cluster to serve, but it does not".to_owned());
+        }
+        for machine in &self.machines {
+            violations.extend(judge_machine(machine, members));
+        }
+        violations
+    }
+}
+
+/// The violations that one machine shows at the end.
+fn judge_machine(machine: &Machine, members: &[Host]) -> Vec<String> {
+    let host = machine.host;
+    let failure = machine.failure();
+    if host == OLD {
+        let is_outnumbered = members.len() > HOSTS.len() / 2;
+        let is_right = failure.is_some() == is_outnumbered;
+        let text = format!(
+            "expected the old member to end if the new cluster {members:?} has the addresses of a majority, but: {failure:?}"
+        );
+        return if is_right { Vec::new() } else { vec![text] };
+    }
+    let mut violations = Vec::new();
+    if let Some(failure) = failure {
+        violations.push(format!("expected node {host} to serve, but: {failure}"));
+    }
+    let namespace = Namespace::default_namespace();
+    let foreign = machine.replica().and_then(|replica| {
+        let read = replica.view(|view| view::key(view, &namespace, &key(OLD), view.now_ms()));
+        read.ok()?.ok()?
+    });
+    if let Some(foreign) = foreign {
+        violations.push(format!(
+            "expected nothing of the old member in the new cluster, but node {host} has {foreign:?}"
+        ));
+    }
+    violations
+}
+
+/// Writes and reads through one node.
+async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
+    let route = Route {
+        from: OUTSIDE,
+        to: via,
+    };
+    for number in 0_u64.. {
+        let invoked_ms = time.now_ms();
+        let kind = match caller.random.chance(500) {
+            true => {
+                let body = set(&key(via), &number.to_string(), SetCondition::Always);
+                let command = caller.command(body);
+                let sent = caller.network.call_once(route, move |process| {
+                    let command = command.clone();
+                    Box::pin(async move { process.gateway?.submit(command).await.replied() })
+                });
+                let sent = tokio::time::timeout(TIMEOUT, sent).await;
+                matches!(sent, Ok(Ok(Some(())))).then_some("write")
+            }
+            false => {
+                let requested = key(*caller.random.pick(&HOSTS));
+                let read = caller.network.call_once(route, move |process| {
+                    let requested = requested.clone();
+                    Box::pin(async move { process.gateway?.read_key(&requested).await.ok() })
+                });
+                let read = tokio::time::timeout(TIMEOUT, read).await;
+                matches!(read, Ok(Ok(Some(_)))).then_some("read")
+            }
+        };
+        if let Some(kind) = kind {
+            caller
+                .record
+                .say(&caller.name, &format!("was served a {kind}"));
+            lock(&log).push(Call {
+                via,
+                invoked_ms,
+                kind,
+            });
+        }
+        caller.pause(1..100).await;
+    }
+}
+
+fn lock(log: &SharedLog) -> MutexGuard<'_, Vec<Call>> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Submitted {
+    /// Whether the command was executed.
+    fn replied(self) -> Option<()> {
+        match self {
+            Self::Answered(Ok(_)) => Some(()),
+            Self::Answered(Err(_)) | Self::NotDone | Self::Unknown => None,
+        }
+    }
+}
