@@ -5,6 +5,7 @@
 //! from the [`history`] to its violations. A [`drill`] is an operator's procedure, under the same clients; a
 //! [`release`] is the data of the previous release.
 
+pub mod abuse;
 pub mod checker;
 pub mod drill;
 pub mod history;

@@ -1,6 +1,7 @@
 //! `flotilla-jepsen`: runs chaos tests; `cargo xtask jepsen` builds and calls it.
 
 use clap::Parser;
+use flotilla_jepsen::abuse::{self, Finding};
 use flotilla_jepsen::drill;
 use flotilla_jepsen::history::{History, Outcome};
 use flotilla_jepsen::nemesis::{self, Nemesis};
@@ -15,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long an attack lasts.
+const ATTACK: Duration = Duration::from_secs(15);
 
 /// Runs clients against a cluster of real processes while faults happen, and checks what they saw.
 #[derive(Debug, Parser)]
@@ -38,6 +42,9 @@ struct Arguments {
     /// Runs these drills, operators' procedures, once each instead; `all` for every one
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     drill: Option<Vec<String>>,
+    /// Attacks a cluster with these, once each instead; `all` for every one
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    abuse: Option<Vec<String>>,
     /// Plants each bug in turn instead, and prints how soon it is found
     #[arg(long)]
     planted: bool,
@@ -81,6 +88,9 @@ fn act(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if arguments.planted {
         return find_planted(arguments);
     }
+    if let Some(names) = &arguments.abuse {
+        return attack(arguments, names);
+    }
     match &arguments.drill {
         Some(names) => drill(arguments, names),
         None => storm(arguments),
@@ -103,6 +113,20 @@ fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let reports = play(arguments, nemeses, Pace::storm(Duration::from_secs(share)))?;
     write_report(arguments, Part::Figures, &report::figures(&reports))?;
     Ok(reports.iter().all(Report::is_sound))
+}
+
+/// Attacks a cluster with each of them; true if it withstands all.
+fn attack(arguments: &Arguments, names: &[String]) -> Result<bool, Box<dyn Error>> {
+    let mut findings = Vec::new();
+    for mut abuse in abuse::named(names)? {
+        let finding = abuse::run(abuse.as_mut(), ATTACK);
+        println!("{finding}\n");
+        findings.push(finding);
+    }
+    let table = abuse::table(&findings);
+    println!("{table}");
+    write_report(arguments, Part::Attacks, &table)?;
+    Ok(findings.iter().all(Finding::is_sound))
 }
 
 /// Runs each drill once; true if every check passed and no call failed.

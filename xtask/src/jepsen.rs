@@ -70,13 +70,58 @@ Example:
   cargo xtask drill transfer-leader,rolling-restart
 ";
 
+/// The command `abuse`.
+pub(crate) const ABUSE: Subcommand = Subcommand {
+    name: "abuse",
+    summary: "Attack clusters that serve honest clients, and measure what that does to both",
+    help: ABUSE_HELP,
+    run: run_abuse,
+};
+
+const ABUSE_HELP: &str = "\
+Attack clusters of real processes that serve honest clients, one attack after the other, and print a table of
+the memory of the nodes, changes of the leader, the clients' throughput before and during the attack, and the
+time until it is as before. Exits with 1 when a node ends, uses more memory than it was given, or neglects the
+honest clients. Takes about a minute for each attack.
+
+Usage: cargo xtask abuse [NAME,…] [OPTIONS]
+
+Attacks:
+  slowloris          Callers of every port send one byte at a time
+  idle-connections   10,000 connections that make no call
+  handshake-flood    Connections without a TLS handshake, 200 a second to each port
+  exhausted-files    More connections than a node may open files
+  stalled-bodies     16,384 calls whose message never arrives
+  large-requests     300 clients append 3 MiB each, while the leader is killed
+  watchers           200 watchers of a run with outputs of 40 MiB
+  poisonous-module   A module that is too much for the compiler, at each node
+  hungry-guests      Calls that take 256 MiB each, at nodes with 32 slots
+  hung-disk          A write to the leader's log hangs
+  half-open-install  The leader stops while it sends a snapshot
+
+Options:
+  --report FILE    Writes the table into the generated part of this document
+
+Example:
+  cargo xtask abuse slowloris,watchers
+";
+
+fn run_abuse(arguments: &[String]) -> Result<()> {
+    run_named("--abuse", arguments)
+}
+
 fn run_drill(arguments: &[String]) -> Result<()> {
+    run_named("--drill", arguments)
+}
+
+/// Runs those that are named first, or all.
+fn run_named(flag: &str, arguments: &[String]) -> Result<()> {
     let (names, options) = match arguments.split_first() {
         Some((names, options)) if !names.starts_with("--") => (names.as_str(), options),
         Some(_) | None => ("all", arguments),
     };
-    let drill = ["--drill".to_owned(), names.to_owned()];
-    run(&[&drill, options].concat())
+    let named = [flag.to_owned(), names.to_owned()];
+    run(&[&named, options].concat())
 }
 
 fn run(arguments: &[String]) -> Result<()> {

@@ -57,6 +57,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,
+    jepsen::ABUSE,
     release_data::SUBCOMMAND,
     sim::SUBCOMMAND,
 ];

@@ -14,6 +14,8 @@ pub enum Part {
     Planted,
     /// The results of the drills.
     Drills,
+    /// What attacks did.
+    Attacks,
 }
 
 impl Part {
@@ -21,6 +23,7 @@ impl Part {
         match self {
             Self::Figures => ["<!-- jepsen: begin -->", "<!-- jepsen: end -->"],
             Self::Planted => ["<!-- planted: begin -->", "<!-- planted: end -->"],
+            Self::Attacks => ["<!-- attacks: begin -->", "<!-- attacks: end -->"],
             Self::Drills => ["<!-- drills: begin -->", "<!-- drills: end -->"],
         }
     }

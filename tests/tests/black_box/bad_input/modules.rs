@@ -2,6 +2,7 @@
 
 use super::parked::Parked;
 use crate::files::{example, fixture};
+use flotilla_tests::poisonous_module;
 
 /// Expects the node to run a good module afterwards.
 fn expect_sandbox_unharmed(parked: Parked) {
@@ -122,29 +123,15 @@ fn a_module_that_opens_files_fails_with_the_reason() {
     expect_sandbox_unharmed(parked);
 }
 
-/// A module whose one function is within the limits of a function, and costs the compiler far more than its size: each of
-/// many nested loops has all local variables as parameters.
-fn poisonous() -> String {
-    const LOOPS: usize = 20_000;
-    const LOCALS: usize = 9_000;
-    let uses: String = (0..LOCALS)
-        .map(|local| format!("local.get {local} local.set {} ", (local + 1) % LOCALS))
-        .collect();
-    format!(
-        r#"(module (memory (export "memory") 1) (func (export "_start") (local {}) {} {uses} {}))"#,
-        "i32 ".repeat(LOCALS),
-        "loop ".repeat(LOOPS),
-        "local.get 0 br_if 0 end ".repeat(LOOPS)
-    )
-}
-
 #[test]
 fn a_module_that_is_too_much_for_the_compiler_is_refused_and_delays_no_other() {
     let parked = Parked::start();
     let flo = parked.flo();
     let module = example("actions/ship-order.wat");
     let _ = flo.text(&["action", "register", "ship", "--wasm", &module]);
-    let poison = parked.scratch().write("poison.wat", poisonous().as_bytes());
+    let poison = parked
+        .scratch()
+        .write("poison.wat", poisonous_module().as_bytes());
     let register = ["action", "register", "poison", "--wasm", &poison];
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| {

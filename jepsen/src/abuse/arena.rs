@@ -1,0 +1,195 @@
+//! The cluster of an attack, and the tasks of the attackers.
+
+use super::{Needs, memory};
+use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
+use flotilla_tests::{Certificates, Cluster, Host, Scratch, TIMEOUT, wait_until};
+use std::ffi::OsString;
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+/// The ids of the nodes.
+const IDS: [u64; 3] = [1, 2, 3];
+
+/// A port of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Port {
+    Clients,
+    Peers,
+    Http,
+}
+
+/// The cluster of an attack, and the tasks of the attackers.
+pub(super) struct Arena {
+    // The tasks are dropped before the cluster.
+    pub(super) runtime: Runtime,
+    pub(super) cluster: Cluster,
+    attack: CancellationToken,
+    is_secured: bool,
+}
+
+impl Arena {
+    /// Starts three nodes, and waits until they are healthy.
+    ///
+    /// # Panics
+    /// When they do not come up.
+    pub(super) fn set(needs: &Needs) -> Self {
+        let scratch = Scratch::new();
+        let hosts = IDS.map(|id| host(&scratch, id, needs));
+        let memory = format!("--max-memory-bytes={}", needs.memory_bytes);
+        let flags = [&[memory.as_str()], needs.flags].concat();
+        let cluster = if needs.is_secured {
+            let certificates = Certificates::make(scratch.path("certificates"));
+            Cluster::secured_on(scratch, &hosts, &flags, certificates)
+        } else {
+            Cluster::on(scratch, &hosts, &flags)
+        };
+        cluster.await_health();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        Self {
+            cluster,
+            runtime: runtime.expect("a machine that runs a cluster has room for a thread"),
+            attack: CancellationToken::new(),
+            is_secured: needs.is_secured,
+        }
+    }
+
+    /// Starts a task of an attacker, which ends with the attack.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let attack = self.attack.clone();
+        self.runtime.spawn(async move {
+            tokio::select! {
+                () = attack.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Ends the tasks of the attackers.
+    pub(super) fn end_attack(&self) {
+        self.attack.cancel();
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&self, time: Duration) {
+        self.runtime
+            .block_on(async { tokio::time::sleep(time).await });
+    }
+
+    /// The addresses of a port on all nodes.
+    pub(super) fn addresses(&self, port: Port) -> Vec<SocketAddrV4> {
+        let offset = match port {
+            Port::Clients => 0,
+            Port::Peers => 1,
+            Port::Http => 2,
+        };
+        let nodes = self.cluster.nodes().iter();
+        nodes
+            .map(|node| SocketAddrV4::new(node.host().ip, node.host().port + offset))
+            .collect()
+    }
+
+    /// Where probes are answered without TLS.
+    pub(super) fn probed(&self) -> Vec<SocketAddrV4> {
+        match self.is_secured {
+            true => Vec::new(),
+            false => self.addresses(Port::Http),
+        }
+    }
+
+    /// A client that calls the nodes, beginning with one of them. Its calls take at most `timeout`.
+    ///
+    /// # Panics
+    /// When an endpoint is not an address.
+    pub(super) fn client(&self, first: usize, timeout: Duration) -> Client {
+        let _guard = self.runtime.enter();
+        let mut endpoints = self.cluster.endpoints();
+        let count = endpoints.len();
+        endpoints.rotate_left(first % count);
+        let connected = Client::connect(ClientOptions {
+            endpoints,
+            timeout,
+            tls: self.is_secured.then(|| self.tls()),
+            ..ClientOptions::default()
+        });
+        connected.expect("the endpoints are addresses")
+    }
+
+    fn tls(&self) -> TlsOptions {
+        let certificates = self.cluster.certificates();
+        TlsOptions {
+            ca: certificates.path("ca.pem"),
+            identity: Some(TlsIdentity {
+                cert: certificates.path("client.pem"),
+                key: certificates.path("client-key.pem"),
+            }),
+        }
+    }
+
+    /// The term of the cluster.
+    pub(super) fn term(&self) -> u64 {
+        wait_until("a status", TIMEOUT, || {
+            let mut said = String::new();
+            for node in self.cluster.nodes() {
+                match node.status() {
+                    Ok(status) => return Ok(status.term),
+                    Err(error) => said = error,
+                }
+            }
+            Err(said)
+        })
+    }
+
+    /// The ids of the nodes whose processes have ended by themselves.
+    pub(super) fn ended(&self) -> Vec<u64> {
+        let nodes = self.cluster.nodes().iter();
+        let ended = nodes.filter(|node| node.process_id().is_some() && !node.is_alive());
+        ended.map(|node| node.id()).collect()
+    }
+
+    /// Forgets the peaks of memory until now.
+    pub(super) fn reset_peaks(&self) {
+        self.process_ids().for_each(memory::reset_peak);
+    }
+
+    /// The most memory that each node has used, in bytes.
+    pub(super) fn peaks(&self) -> Vec<u64> {
+        self.process_ids().map(memory::peak_bytes).collect()
+    }
+
+    fn process_ids(&self) -> impl Iterator<Item = u32> {
+        let nodes = self.cluster.nodes().iter();
+        nodes.filter_map(flotilla_tests::Node::process_id)
+    }
+
+    /// Sets how long a node's log takes to become durable.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub(super) fn set_fsync_delay(&self, node: u64, delay: Duration) {
+        let file = faults_folder(self.cluster.scratch(), node).join("fsync");
+        fs::write(file, delay.as_millis().to_string()).expect("a file in the run's own folder");
+    }
+}
+
+fn host(scratch: &Scratch, id: u64, needs: &Needs) -> Host {
+    let mut host = Host::local(id);
+    let faults = faults_folder(scratch, id);
+    fs::create_dir_all(&faults).expect("a folder in the run's own folder");
+    host.environment = vec![("FLO_FAULTS_DIR".to_owned(), faults.into_os_string())];
+    if let Some(files) = needs.open_files {
+        let limit = format!("--nofile={files}:{files}");
+        host.launcher = vec![OsString::from("prlimit"), limit.into()];
+    }
+    host
+}
+
+fn faults_folder(scratch: &Scratch, id: u64) -> PathBuf {
+    scratch.path(&format!("faults-{id}"))
+}

@@ -1,0 +1,222 @@
+//! What an attack did to a cluster and to its honest clients.
+
+use super::Needs;
+use super::load::Served;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// What an attack did.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The attack's name.
+    pub name: &'static str,
+    /// What was done.
+    pub what: String,
+    /// The most memory that each node used during the attack, in bytes.
+    pub peaks: Vec<u64>,
+    /// The memory that each node was given, in bytes.
+    pub memory_bytes: u64,
+    /// How often the leader changed.
+    pub leader_changes: u64,
+    /// The honest clients before the attack.
+    pub calm: Served,
+    /// The honest clients during the attack.
+    pub attacked: Served,
+    /// How long the honest clients took to be nearly as fast as before; `None` if too long.
+    pub recovery: Option<Duration>,
+    /// The nodes that ended by themselves.
+    pub ended: Vec<u64>,
+    /// What must not have happened.
+    violations: Vec<String>,
+}
+
+/// What was measured.
+pub(super) struct Measured {
+    pub(super) name: &'static str,
+    pub(super) what: String,
+    pub(super) peaks: Vec<u64>,
+    pub(super) leader_changes: u64,
+    pub(super) calm: Served,
+    pub(super) attacked: Served,
+    pub(super) recovery: Option<Duration>,
+    pub(super) ended: Vec<u64>,
+}
+
+impl Finding {
+    /// Judges what was measured.
+    pub(super) fn of(measured: Measured, needs: &Needs) -> Self {
+        let mut finding = Self {
+            name: measured.name,
+            what: measured.what,
+            peaks: measured.peaks,
+            memory_bytes: needs.memory_bytes,
+            leader_changes: measured.leader_changes,
+            calm: measured.calm,
+            attacked: measured.attacked,
+            recovery: measured.recovery,
+            ended: measured.ended,
+            violations: Vec::new(),
+        };
+        finding.violations = finding.judge(needs);
+        finding
+    }
+
+    /// Whether nothing happened that must not happen.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// The throughput of the honest clients during the attack, in percent of that before it.
+    #[must_use]
+    pub fn throughput(&self) -> u64 {
+        self.attacked.per_second() * 100 / self.calm.per_second().max(1)
+    }
+
+    fn judge(&self, needs: &Needs) -> Vec<String> {
+        let mut violations = Vec::new();
+        let mut expect = |holds: bool, text: String| {
+            if !holds {
+                violations.push(text);
+            }
+        };
+        let peak = self.peaks.iter().max().copied().unwrap_or(0);
+        expect(
+            peak <= self.memory_bytes,
+            format!(
+                "expected at most {} MiB, but a node used {} MiB",
+                self.memory_bytes >> 20,
+                peak >> 20
+            ),
+        );
+        expect(
+            self.ended.is_empty(),
+            format!(
+                "expected all nodes to go on, but these ended: {:?}",
+                self.ended
+            ),
+        );
+        expect(
+            needs.hits_leader || self.leader_changes == 0,
+            format!(
+                "expected the leader to stay, but it changed {} times",
+                self.leader_changes
+            ),
+        );
+        expect(
+            self.throughput() >= needs.throughput_min,
+            format!(
+                "expected {} % of the throughput, but it was {} %",
+                needs.throughput_min,
+                self.throughput()
+            ),
+        );
+        expect(
+            self.attacked.failed == 0 || needs.throughput_min == 0,
+            format!("expected no call to fail, but {} did", self.attacked.failed),
+        );
+        expect(
+            needs.hits_leader || self.attacked.probes_failed == 0,
+            format!(
+                "expected every probe to be answered, but {} were not",
+                self.attacked.probes_failed
+            ),
+        );
+        expect(
+            self.recovery.is_some(),
+            "expected the clients to be as fast as before the attack, but they are not".to_owned(),
+        );
+        violations
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.is_sound() { "ok" } else { "FAILED" };
+        write!(formatter, "{} {verdict}: {}", self.name, self.what)?;
+        for violation in &self.violations {
+            write!(formatter, "\n  {violation}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A row for each attack, in Markdown.
+#[must_use]
+pub fn table(findings: &[Finding]) -> String {
+    let mut text = String::from(
+        "| attack | memory of the nodes | limit | leader changes | calls/s before | calls/s during | | \
+         failed calls | failed probes | recovery | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for finding in findings {
+        let peaks: Vec<String> = finding
+            .peaks
+            .iter()
+            .map(|peak| (peak >> 20).to_string())
+            .collect();
+        let recovery = match finding.recovery {
+            Some(recovery) => format!("{:.0} s", recovery.as_secs_f64()),
+            None => "none".to_owned(),
+        };
+        writeln!(
+            text,
+            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {} | {} | {recovery} | {} |",
+            finding.name,
+            peaks.join(", "),
+            finding.memory_bytes >> 20,
+            finding.leader_changes,
+            finding.calm.per_second(),
+            finding.attacked.per_second(),
+            finding.throughput(),
+            finding.attacked.failed,
+            finding.attacked.probes_failed,
+            if finding.is_sound() { "ok" } else { "failed" },
+        )
+        .expect("a string takes any text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured() -> Measured {
+        let served = |calls| Served {
+            calls,
+            ms: 1_000,
+            ..Served::default()
+        };
+        Measured {
+            name: "flood",
+            what: "much".to_owned(),
+            peaks: vec![100 << 20, 200 << 20],
+            leader_changes: 0,
+            calm: served(1_000),
+            attacked: served(600),
+            recovery: Some(Duration::ZERO),
+            ended: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_attack_that_a_cluster_withstands_is_sound_and_each_failure_is_named() {
+        let needs = Needs::default();
+        let sound = Finding::of(measured(), &needs);
+        assert!(sound.is_sound(), "{sound}");
+        assert!(
+            table(&[sound])
+                .contains("| `flood` | 100, 200 MiB | 1024 MiB | 0 | 1000 | 600 | 60 % |")
+        );
+        let mut failed = measured();
+        failed.peaks = vec![2 << 30];
+        failed.leader_changes = 1;
+        failed.attacked.calls = 400;
+        failed.attacked.failed = 1;
+        failed.attacked.probes_failed = 1;
+        failed.recovery = None;
+        failed.ended = vec![2];
+        let failed = Finding::of(failed, &needs);
+        assert_eq!(failed.violations.len(), 7, "{failed}");
+    }
+}

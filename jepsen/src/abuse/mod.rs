@@ -1,0 +1,168 @@
+//! Attacks on a cluster that serves honest clients: by strangers, by overload, by a half-dead neighbor.
+//!
+//! Each runs once, against its own cluster. The figures of the honest clients during the attack are compared with their
+//! figures right before it, in the same run: the machine may be busy with other work.
+
+mod arena;
+mod connections;
+mod faults;
+mod finding;
+mod load;
+mod memory;
+mod modules;
+mod requests;
+
+pub use finding::{Finding, table};
+pub use load::Served;
+
+use arena::Arena;
+use finding::Measured;
+use load::Load;
+use std::time::Duration;
+
+/// How long the honest clients work before they are measured.
+const WARM_UP: Duration = Duration::from_secs(3);
+/// How long the honest clients may take to be as fast as before, once the attack is over.
+const RECOVERY_MAX: Duration = Duration::from_secs(30);
+
+/// What an attack needs, and what it may cause.
+pub(crate) struct Needs {
+    /// Flags of each node.
+    pub(crate) flags: &'static [&'static str],
+    /// The memory that each node is given, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Whether nodes and clients use TLS.
+    pub(crate) is_secured: bool,
+    /// The limit of open files of each node, if it is not the machine's.
+    pub(crate) open_files: Option<u64>,
+    /// Whether the attack stops the leader: another node may lead, and its probes may fail.
+    pub(crate) hits_leader: bool,
+    /// The least throughput of the honest clients during the attack, in percent of their throughput before it.
+    pub(crate) throughput_min: u64,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self {
+            flags: &[],
+            memory_bytes: 1 << 30,
+            is_secured: false,
+            open_files: None,
+            hits_leader: false,
+            throughput_min: 50,
+        }
+    }
+}
+
+/// An attack.
+pub trait Abuse {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it needs, and what it may cause.
+    #[expect(private_interfaces, reason = "only this module runs attacks")]
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Stores what the attack uses, before the honest clients are measured.
+    #[expect(private_interfaces, reason = "only this module runs attacks")]
+    fn prepare(&mut self, _arena: &mut Arena) {}
+
+    /// Begins the attack, and says what it is.
+    #[expect(private_interfaces, reason = "only this module runs attacks")]
+    fn begin(&mut self, arena: &mut Arena) -> String;
+
+    /// Ends what is not a task of the arena.
+    #[expect(private_interfaces, reason = "only this module runs attacks")]
+    fn end(&mut self, _arena: &mut Arena) {}
+}
+
+/// Every attack.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Abuse>> {
+    vec![
+        Box::new(connections::Slowloris),
+        Box::new(connections::IdleConnections),
+        Box::new(connections::HandshakeFlood),
+        Box::new(connections::ExhaustedFiles),
+        Box::new(requests::StalledBodies),
+        Box::new(requests::LargeRequests),
+        Box::new(requests::Watchers::default()),
+        Box::new(modules::PoisonousModule::default()),
+        Box::new(modules::HungryGuests),
+        Box::new(faults::HungDisk),
+        Box::new(faults::HalfOpenInstall::default()),
+    ]
+}
+
+/// The attacks with these names; `all` for every one.
+///
+/// # Errors
+/// The unknown name, with the known ones.
+pub fn named(names: &[String]) -> Result<Vec<Box<dyn Abuse>>, String> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(all());
+    }
+    let named = |name: &String| {
+        let found = all().into_iter().find(|abuse| abuse.name() == name);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = all().iter().map(|abuse| abuse.name()).collect();
+            format!("expected attacks of {known:?}, but got `{name}`")
+        })
+    };
+    names.iter().map(named).collect()
+}
+
+/// Runs an attack, during which the honest clients are measured for `window`, as long as before it.
+///
+/// # Panics
+/// When the cluster does not come up.
+#[must_use]
+pub fn run(abuse: &mut dyn Abuse, window: Duration) -> Finding {
+    let needs = abuse.needs();
+    let mut arena = Arena::set(&needs);
+    abuse.prepare(&mut arena);
+    let load = Load::start(&arena);
+    arena.pass(WARM_UP);
+    let calm = load.measure(&arena, window);
+    arena.reset_peaks();
+    let term = arena.term();
+    let what = abuse.begin(&mut arena);
+    let attacked = load.measure(&arena, window);
+    abuse.end(&mut arena);
+    arena.end_attack();
+    let recovery = load.await_recovery(&arena, &calm, RECOVERY_MAX);
+    let measured = Measured {
+        name: abuse.name(),
+        what,
+        peaks: arena.peaks(),
+        leader_changes: arena.term().saturating_sub(term),
+        calm,
+        attacked,
+        recovery,
+        ended: arena.ended(),
+    };
+    load.end(&arena);
+    Finding::of(measured, &needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_lists_each_attack() {
+        let readme = include_str!("../../README.md");
+        for abuse in all() {
+            let row = format!("| `{}` |", abuse.name());
+            assert!(readme.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_attack_is_refused_with_the_known_ones() {
+        let refused = named(&["flood".to_owned()]).err().unwrap_or_default();
+        assert!(refused.contains("slowloris"), "{refused}");
+    }
+}
