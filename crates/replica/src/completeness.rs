@@ -51,8 +51,9 @@ fn has_data(directory: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use crate::log::device::{Durability, Fact, Operation};
+    use crate::rocks_storage::RocksStorage;
     use crate::state::fsync::tests::is_durable;
-    use crate::storage::{RocksStorage, Storage, StorageError};
+    use crate::storage::{Storage, StorageError};
     use std::fs;
 
     #[test]

@@ -4,7 +4,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::execution::Execution;
 use crate::network::transport::{GrpcTransport, Transport};
-use crate::storage::{RocksStorage, Storage};
+use crate::rocks_storage::RocksStorage;
+use crate::storage::Storage;
 use flotilla_engine::{Entry, Offer, Rejection, Reply};
 use std::sync::Arc;
 use std::time::Duration;

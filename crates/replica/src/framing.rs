@@ -110,7 +110,8 @@ fn fill(file: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::HEADER_BYTES;
     use crate::log::device::{Durability, Operation};
-    use crate::storage::{RocksStorage, Storage, StorageError};
+    use crate::rocks_storage::RocksStorage;
+    use crate::storage::{Storage, StorageError};
     use std::fs;
     use std::path::{Path, PathBuf};
     use tempfile::TempDir;
