@@ -93,6 +93,7 @@ Attacks:
   exhausted-files    More connections than a node may open files
   stalled-bodies     16,384 calls whose message never arrives
   large-requests     300 clients append 3 MiB each, while the leader is killed
+  noisy-namespace    80 busy clients of one namespace, and 4 quiet ones of another
   watchers           200 watchers of a run with outputs of 40 MiB
   poisonous-module   A module that is too much for the compiler, at each node
   hungry-guests      Calls that take 256 MiB each, at nodes with 32 slots

@@ -1,9 +1,12 @@
 //! What an attack did to a cluster and to its honest clients.
 
 use super::Needs;
-use super::load::Served;
+use super::load::{LoadKind, Served};
 use std::fmt::{self, Write};
 use std::time::Duration;
+
+/// How much longer the calls of quiet clients may take than before.
+const P99_RATIO_MAX: u64 = 2;
 
 /// What an attack did.
 #[derive(Clone, Debug)]
@@ -112,6 +115,15 @@ impl Finding {
             ),
         );
         expect(
+            needs.load == LoadKind::Busy
+                || self.attacked.p99_us <= P99_RATIO_MAX * self.calm.p99_us,
+            format!(
+                "expected a 99th percentile of at most {P99_RATIO_MAX} times {} ms, but it was {} ms",
+                ms(self.calm.p99_us),
+                ms(self.attacked.p99_us)
+            ),
+        );
+        expect(
             self.attacked.failed == 0 || needs.throughput_min == 0,
             format!("expected no call to fail, but {} did", self.attacked.failed),
         );
@@ -141,12 +153,17 @@ impl fmt::Display for Finding {
     }
 }
 
+/// A time in milliseconds, with one decimal.
+fn ms(us: u64) -> String {
+    format!("{}.{}", us / 1_000, us / 100 % 10)
+}
+
 /// A row for each attack, in Markdown.
 #[must_use]
 pub fn table(findings: &[Finding]) -> String {
     let mut text = String::from(
-        "| attack | memory of the nodes | limit | leader changes | calls/s before | calls/s during | | \
-         failed calls | failed probes | recovery | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| attack | memory of the nodes | limit | leader changes | calls/s before | during | | p99 before | during | \
+         failed calls | failed probes | recovery | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for finding in findings {
         let peaks: Vec<String> = finding
@@ -160,7 +177,7 @@ pub fn table(findings: &[Finding]) -> String {
         };
         writeln!(
             text,
-            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {} | {} | {recovery} | {} |",
+            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {} ms | {} ms | {} | {} | {recovery} | {} |",
             finding.name,
             peaks.join(", "),
             finding.memory_bytes >> 20,
@@ -168,6 +185,8 @@ pub fn table(findings: &[Finding]) -> String {
             finding.calm.per_second(),
             finding.attacked.per_second(),
             finding.throughput(),
+            ms(finding.calm.p99_us),
+            ms(finding.attacked.p99_us),
             finding.attacked.failed,
             finding.attacked.probes_failed,
             if finding.is_sound() { "ok" } else { "failed" },

@@ -3,16 +3,39 @@
 use super::arena::Arena;
 use flotilla_client::{Client, new_request_id, v1};
 use std::net::SocketAddrV4;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The number of honest clients.
-const CLIENTS: usize = 12;
+/// How busy the honest clients are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadKind {
+    /// Many clients, each of which makes one call after the other: throughput counts.
+    Busy,
+    /// A few clients that pause between their calls: latency counts.
+    Quiet,
+}
+
+impl LoadKind {
+    fn clients(self) -> usize {
+        match self {
+            Self::Busy => 12,
+            Self::Quiet => 4,
+        }
+    }
+
+    fn pause(self) -> Duration {
+        match self {
+            Self::Busy => Duration::ZERO,
+            Self::Quiet => Duration::from_millis(50),
+        }
+    }
+}
+
 /// How long a call of an honest client may take, with its retries.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often each node is probed.
@@ -33,6 +56,8 @@ pub struct Served {
     pub failed: u64,
     /// Probes that got no answer in time.
     pub probes_failed: u64,
+    /// The time within which 99 of 100 of them succeeded, in microseconds.
+    pub p99_us: u64,
     /// How long it was, in milliseconds.
     pub ms: u64,
 }
@@ -51,6 +76,8 @@ struct Counts {
     calls: AtomicU64,
     failed: AtomicU64,
     probes_failed: AtomicU64,
+    /// How long the calls of the current period took, in microseconds.
+    latencies_us: Mutex<Vec<u64>>,
 }
 
 /// The honest clients.
@@ -61,12 +88,12 @@ pub(super) struct Load {
 
 impl Load {
     /// Starts them.
-    pub(super) fn start(arena: &Arena) -> Self {
+    pub(super) fn start(arena: &Arena, kind: LoadKind) -> Self {
         let counts = Arc::new(Counts::default());
         let stop = CancellationToken::new();
-        for number in 0..CLIENTS {
+        for number in 0..kind.clients() {
             let client = arena.client(number, CALL_TIMEOUT);
-            let work = work(client, number, Arc::clone(&counts));
+            let work = work(client, number, kind.pause(), Arc::clone(&counts));
             arena.runtime.spawn(until(stop.clone(), work));
         }
         for address in arena.probed() {
@@ -79,12 +106,14 @@ impl Load {
     /// What they see in this period.
     pub(super) fn measure(&self, arena: &Arena, period: Duration) -> Served {
         let (began, before) = (Instant::now(), self.counts.now());
+        self.counts.latencies_us().clear();
         arena.pass(period);
         let after = self.counts.now();
         Served {
             calls: after.calls - before.calls,
             failed: after.failed - before.failed,
             probes_failed: after.probes_failed - before.probes_failed,
+            p99_us: p99(&mut self.counts.latencies_us()),
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
     }
@@ -121,9 +150,23 @@ impl Counts {
             calls: self.calls.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             probes_failed: self.probes_failed.load(Ordering::Relaxed),
+            p99_us: 0,
             ms: 0,
         }
     }
+
+    fn latencies_us(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.latencies_us
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The value below which 99 of 100 are; 0 of none.
+fn p99(values: &mut [u64]) -> u64 {
+    values.sort_unstable();
+    let position = (values.len() * 99).div_ceil(100);
+    values.get(position.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 async fn until(stop: CancellationToken, work: impl Future<Output = ()>) {
@@ -134,7 +177,7 @@ async fn until(stop: CancellationToken, work: impl Future<Output = ()>) {
 }
 
 /// Writes one key after the other.
-async fn work(client: Client, number: usize, counts: Arc<Counts>) {
+async fn work(client: Client, number: usize, pause: Duration, counts: Arc<Counts>) {
     loop {
         let request = v1::SetKeyRequest {
             key: format!("honest-{number}"),
@@ -142,10 +185,15 @@ async fn work(client: Client, number: usize, counts: Arc<Counts>) {
             request_id: new_request_id(),
             ..v1::SetKeyRequest::default()
         };
-        match client.set_key(request).await {
-            Ok(_) => counts.calls.fetch_add(1, Ordering::Relaxed),
-            Err(_) => counts.failed.fetch_add(1, Ordering::Relaxed),
-        };
+        let began = Instant::now();
+        if client.set_key(request).await.is_ok() {
+            let us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            counts.latencies_us().push(us);
+            counts.calls.fetch_add(1, Ordering::Relaxed);
+        } else {
+            counts.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        sleep(pause).await;
     }
 }
 
@@ -168,4 +216,17 @@ async fn probe(address: SocketAddrV4) -> std::io::Result<bool> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     Ok(answer.starts_with("HTTP/1.1 200"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_99th_percentile_is_a_value_that_one_in_a_hundred_exceeds() {
+        let mut values: Vec<u64> = (1..=200).rev().collect();
+        assert_eq!(p99(&mut values), 198);
+        assert_eq!(p99(&mut [7]), 7);
+        assert_eq!(p99(&mut []), 0);
+    }
 }

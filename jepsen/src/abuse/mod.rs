@@ -17,7 +17,7 @@ pub use load::Served;
 
 use arena::Arena;
 use finding::Measured;
-use load::Load;
+use load::{Load, LoadKind};
 use std::time::Duration;
 
 /// How long the honest clients work before they are measured.
@@ -37,6 +37,8 @@ pub(crate) struct Needs {
     pub(crate) open_files: Option<u64>,
     /// Whether the attack stops the leader: another node may lead, and its probes may fail.
     pub(crate) hits_leader: bool,
+    /// How busy the honest clients are.
+    pub(crate) load: LoadKind,
     /// The least throughput of the honest clients during the attack, in percent of their throughput before it.
     pub(crate) throughput_min: u64,
 }
@@ -49,6 +51,7 @@ impl Default for Needs {
             is_secured: false,
             open_files: None,
             hits_leader: false,
+            load: LoadKind::Busy,
             throughput_min: 50,
         }
     }
@@ -88,6 +91,7 @@ pub fn all() -> Vec<Box<dyn Abuse>> {
         Box::new(connections::ExhaustedFiles),
         Box::new(requests::StalledBodies),
         Box::new(requests::LargeRequests),
+        Box::new(requests::NoisyNamespace),
         Box::new(requests::Watchers::default()),
         Box::new(modules::PoisonousModule::default()),
         Box::new(modules::HungryGuests),
@@ -123,7 +127,7 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> Finding {
     let needs = abuse.needs();
     let mut arena = Arena::set(&needs);
     abuse.prepare(&mut arena);
-    let load = Load::start(&arena);
+    let load = Load::start(&arena, needs.load);
     arena.pass(WARM_UP);
     let calm = load.measure(&arena, window);
     arena.reset_peaks();

@@ -1,6 +1,7 @@
 //! Attacks by requests: many, large, or never complete.
 
 use super::arena::{Arena, Port};
+use super::load::LoadKind;
 use super::{Abuse, Needs};
 use flotilla_client::{Client, new_request_id, v1};
 use futures::stream::{self, StreamExt};
@@ -145,6 +146,49 @@ async fn append(client: Client, count: usize) {
         };
         // It may be shed.
         let _ = client.append_records(request).await;
+    }
+}
+
+/// A namespace that asks for far more than its share.
+pub(super) struct NoisyNamespace;
+
+impl NoisyNamespace {
+    /// Clients that make one call after the other, in place of the few quiet ones of the other namespace.
+    const CLIENTS: usize = 80;
+}
+
+impl Abuse for NoisyNamespace {
+    fn name(&self) -> &'static str {
+        "noisy-namespace"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            load: LoadKind::Quiet,
+            ..Needs::default()
+        }
+    }
+
+    fn begin(&mut self, arena: &mut Arena) -> String {
+        for number in 0..Self::CLIENTS {
+            let client = arena.client(number, CALL_TIMEOUT).with_namespace("noisy");
+            arena.spawn(async move {
+                loop {
+                    let request = v1::SetKeyRequest {
+                        key: format!("noise-{number}"),
+                        value: Bytes::from_static(b"1"),
+                        request_id: new_request_id(),
+                        ..v1::SetKeyRequest::default()
+                    };
+                    // It may be shed.
+                    let _ = client.set_key(request).await;
+                }
+            });
+        }
+        format!(
+            "{} clients of one namespace write as fast as they can, and 4 of another 20 times a second",
+            Self::CLIENTS
+        )
     }
 }
 
