@@ -16,6 +16,11 @@ pub trait OfferSource: Send + Sync + 'static {
     /// offers of at most `bytes_max` encoded bytes in total; the excess is left out of the entry.
     /// Called once per entry, at the leader only, and must not block.
     fn take(&self, commands_count: usize, bytes_max: usize) -> Vec<Offer>;
+
+    /// Gives back offers that were taken for an entry and are in none, as poll and slots: the entry was not proposed, or
+    /// they did not fit. Offers of an entry that is applied come back with its
+    /// [`AppliedBatch`](crate::AppliedBatch).
+    fn give_back(&self, offers: &[(u64, u32)]);
 }
 
 /// No workers are connected here.
@@ -26,6 +31,8 @@ impl OfferSource for NoOffers {
     fn take(&self, _commands_count: usize, _bytes_max: usize) -> Vec<Offer> {
         Vec::new()
     }
+
+    fn give_back(&self, _offers: &[(u64, u32)]) {}
 }
 
 /// Receives what a replica does, for metrics. The replica's threads wait for each call, so it must

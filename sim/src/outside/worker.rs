@@ -147,7 +147,11 @@ impl Worker {
             hello.await.expect("the channel has room");
             let requests = Box::pin(ReceiverStream::new(requests));
             let opened = self.caller.network.stream(route, requests, serve_worker);
-            if let Ok(Ok(incoming)) = tokio::time::timeout(TIMEOUT, opened).await {
+            let opened = tokio::time::timeout(TIMEOUT, opened).await;
+            let is_open = matches!(opened, Ok(Ok(_)));
+            let text = format!("has a stream to {}: {is_open}", route.to);
+            self.caller.record.say(&self.caller.name, &text);
+            if let Ok(Ok(incoming)) = opened {
                 return Link {
                     outgoing,
                     incoming,

@@ -52,6 +52,10 @@ impl OfferSource for Hub {
     fn take(&self, commands_count: usize, bytes_max: usize) -> Vec<Offer> {
         self.lock().offer(commands_count, bytes_max)
     }
+
+    fn give_back(&self, offers: &[(u64, u32)]) {
+        self.return_slots(offers, Vec::new());
+    }
 }
 
 impl Hub {
@@ -354,6 +358,17 @@ mod tests {
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [0_u32; 0]);
         hub.return_slots(&[(poll.number, 2)], Vec::new());
+        assert_eq!(slots(&hub), [1]);
+    }
+
+    #[test]
+    fn slots_of_an_entry_that_is_not_proposed_are_offered_again() {
+        let hub = leading();
+        let poll = hub.open(request("w")).unwrap();
+        poll.set_total(1).unwrap();
+        assert_eq!(slots(&hub), [1]);
+        assert_eq!(slots(&hub), [0_u32; 0]);
+        hub.give_back(&[(poll.number, 1)]);
         assert_eq!(slots(&hub), [1]);
     }
 

@@ -84,7 +84,9 @@ impl Batcher {
             .commands
             .fetch_add(commands.len() as u64, Ordering::Relaxed);
         let round = Rounds::begin(&self.rounds, commands.len());
-        let proposal = Proposal::Commands(Commands::new(self.entry(commands)));
+        let entry = self.entry(commands);
+        let offered = slots(&entry.offers);
+        let proposal = Proposal::Commands(Commands::new(entry));
         let (responder, receiver) = Responder::complete_only();
         if self
             .raft
@@ -95,16 +97,22 @@ impl Batcher {
             // openraft has ended; it is unknown whether it took the entry.
             return;
         }
+        let offers = Arc::clone(&self.offers);
         tokio::spawn(async move {
-            let result = receiver.await;
+            let result = receiver.await.ok();
             drop((permit, round));
-            deliver_results(senders, result.ok());
+            if is_refused(result.as_ref()) {
+                // The term may go on: a leader whose successor does not take over refuses for a while.
+                offers.give_back(&offered);
+            }
+            deliver_results(senders, result);
         });
     }
 
     fn entry(&self, commands: Vec<Command>) -> Entry {
         let mut offers = self.offers.take(commands.len(), OFFERS_BYTES_MAX);
-        offers.truncate(fitting(&offers, OFFERS_BYTES_MAX));
+        let excess = offers.split_off(fitting(&offers, OFFERS_BYTES_MAX));
+        self.offers.give_back(&slots(&excess));
         let membership = Arc::clone(&self.membership.borrow());
         let now_ms = self.clock.next(voters(membership.membership()));
         let stamp = Stamp {
@@ -131,6 +139,17 @@ fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
     fit.take(ENTRY_OFFERS_MAX).count()
 }
 
+/// The polls of the offers, and their slots.
+fn slots(offers: &[Offer]) -> Vec<(u64, u32)> {
+    let slots = offers.iter().map(|offer| (offer.poll, offer.slots));
+    slots.collect()
+}
+
+/// Whether the entry was certainly not appended: openraft returns this only before it has appended it.
+fn is_refused(result: Option<&ClientWriteResult<TypeConfig>>) -> bool {
+    matches!(result, Some(Err(ClientWriteError::ForwardToLeader(_))))
+}
+
 fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) {
     for sender in senders {
         // A caller that is gone does not need the result.
@@ -141,6 +160,9 @@ fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) 
 /// Returns the results to the callers; a caller whose sender is dropped takes the outcome as
 /// unknown.
 fn deliver_results(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
+    if is_refused(result.as_ref()) {
+        return refuse(senders);
+    }
     match result {
         Some(Ok(response)) => {
             let replies = response.data.replies;
@@ -153,8 +175,6 @@ fn deliver_results(senders: Senders, result: Option<ClientWriteResult<TypeConfig
                 drop(sender.send(SubmissionResult::Done(reply)));
             }
         }
-        // openraft returns this only before it has appended the entry.
-        Some(Err(ClientWriteError::ForwardToLeader(_))) => refuse(senders),
         Some(Err(_)) | None => {
             for sender in senders {
                 drop(sender.send(SubmissionResult::Unknown));
