@@ -7,6 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// After how long without a leader machines stand for election that are far from each other.
+const FAR_ELECTION: Duration = Duration::from_millis(1_200);
+
 /// A scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
@@ -17,6 +20,8 @@ pub(crate) enum Scenario {
     Snapshots,
     /// A cluster loses its quorum and is replaced by another one at the same addresses.
     Restored,
+    /// All faults between machines that are far from each other, with timings to match.
+    Far,
 }
 
 /// A fault, with its weight among the others.
@@ -53,20 +58,21 @@ pub(crate) enum Fault {
 }
 
 impl Scenario {
-    const ALL: [Self; 3] = [Self::Mixed, Self::Snapshots, Self::Restored];
+    const ALL: [Self; 4] = [Self::Mixed, Self::Snapshots, Self::Restored, Self::Far];
 
     fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
             Self::Snapshots => "snapshots",
             Self::Restored => "restored",
+            Self::Far => "far",
         }
     }
 
     /// The load of the clients and workers.
     pub(crate) fn load(self) -> Load {
         match self {
-            Self::Mixed | Self::Restored => Load {
+            Self::Mixed | Self::Restored | Self::Far => Load {
                 clients: 4,
                 workers: 3,
                 rest_ms_max: 120,
@@ -95,6 +101,7 @@ impl Scenario {
                 snapshot_replay,
                 ..Tuning::default()
             },
+            Self::Far => Self::Mixed.tuning().with_election(FAR_ELECTION),
             Self::Snapshots => Tuning {
                 snapshot_log_bytes: 1 << 10,
                 max_log_bytes: 64 << 10,
@@ -109,13 +116,16 @@ impl Scenario {
 
     /// The conditions of the network without faults.
     pub(crate) fn weather(self) -> Weather {
-        Weather::USUAL
+        match self {
+            Self::Mixed | Self::Snapshots | Self::Restored => Weather::USUAL,
+            Self::Far => Weather::FAR,
+        }
     }
 
     /// The faults, with their weights: a greater weight means more often.
     pub(crate) fn faults(self) -> &'static [(Fault, u64)] {
         match self {
-            Self::Mixed => &[
+            Self::Mixed | Self::Far => &[
                 (Fault::Isolate, 4),
                 (Fault::OneWay, 3),
                 (Fault::Bridge, 2),

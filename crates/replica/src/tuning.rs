@@ -44,6 +44,34 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// The shortest [`Tuning::election_min`], for a local network.
+    pub const ELECTION_MIN: Duration = Duration::from_millis(300);
+    /// The longest [`Tuning::election_min`]. Beyond it, fixed timeouts of calls between members would be too short.
+    pub const ELECTION_MAX: Duration = Duration::from_secs(3);
+
+    /// The same tuning with an election after `election` without a heartbeat: at least
+    /// [`Tuning::ELECTION_MIN`], at most [`Tuning::ELECTION_MAX`]. A heartbeat and its response must arrive within a third of
+    /// it.
+    #[must_use]
+    pub fn with_election(self, election: Duration) -> Self {
+        Self {
+            heartbeat: election / 3,
+            election_min: election,
+            election_max: election * 2,
+            ..self
+        }
+    }
+
+    /// How long a leader that stops waits for its successor.
+    pub(crate) fn hand_over_timeout(&self) -> Duration {
+        self.election_min * 5 / 3
+    }
+
+    /// How long a successor that has caught up takes to take over, with some reserve.
+    pub(crate) fn take_over_time(&self) -> Duration {
+        self.election_min * 5 / 6
+    }
+
     /// How long a missing leader counts as being elected. An election takes about three times
     /// [`Tuning::election_min`] and rarely more than twice [`Tuning::election_max`].
     pub(crate) fn leader_timeout(&self) -> Duration {

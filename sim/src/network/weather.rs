@@ -42,6 +42,14 @@ impl Weather {
         losses: 1,
         echoes: 5,
     };
+    /// Machines in regions that are far from each other.
+    pub(crate) const FAR: Self = Self {
+        delay_ms_min: 60,
+        delay_ms_max: 120,
+        stragglers: 10,
+        losses: 1,
+        echoes: 5,
+    };
     /// A network that is about to fail.
     pub(crate) const LOSSY: Self = Self {
         delay_ms_min: 1,

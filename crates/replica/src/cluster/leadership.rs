@@ -11,14 +11,9 @@ use flotilla_engine::NodeId;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// A successor that does not take over within this time will not.
-const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a successor that has caught up takes to take over, with some reserve.
-const TAKE_OVER_TIME: Duration = Duration::from_millis(250);
 /// A member that is not further behind than this has caught up: the rest takes no longer than any
 /// write.
 pub(crate) const LAG_MAX: u64 = 64;
@@ -80,7 +75,7 @@ impl Core {
         if !self.leadership.borrow().is_self {
             return;
         }
-        let deadline = Instant::now() + HAND_OVER_TIMEOUT;
+        let deadline = Instant::now() + self.tuning.hand_over_timeout();
         if let Attempt::Done(Err(refusal)) = self.transfer_leader(None, deadline).await {
             tracing::info!(%refusal, "leadership was not transferred");
         }
@@ -117,7 +112,7 @@ impl Core {
             },
         };
         // Until the successor has the whole log, the cluster neither reads nor writes.
-        let caught_up = self.catch_up(NodeId(successor), deadline - TAKE_OVER_TIME);
+        let caught_up = self.catch_up(NodeId(successor), deadline - self.tuning.take_over_time());
         match caught_up.await {
             None => return Attempt::NotLeader,
             Some(Err(refusal)) => return Attempt::Done(Err(refusal)),

@@ -67,6 +67,9 @@ pub struct ServerConfig {
     /// What the node may use of the machine's memory. In bytes, at least 256 MiB; without it, the limit of the process's control
     /// group or the machine's memory.
     pub max_memory_bytes: Option<u64>,
+    /// How long a follower hears nothing from a leader before it stands for election: up to twice as long. A third of it is
+    /// the interval of heartbeats, within which a message and its response must arrive. In milliseconds, 300 to 3,000.
+    pub election_ms: u64,
     /// A command that takes longer is logged. In milliseconds; 0 logs none.
     pub slow_command_ms: u64,
     /// Calls of WASM actions that run at the same time; `None`: one for each processor that the node may use.
@@ -98,6 +101,9 @@ pub struct ModuleCompiler {
 /// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigInvalid {
+    /// `election_ms` is out of its range.
+    #[error("expected `election_ms` to be 300 to 3000, but it is {0}")]
+    ElectionMs(u64),
     /// Node ids start at 1.
     #[error("expected `node_id` to be at least 1, but it is 0")]
     NodeIdZero,
@@ -193,6 +199,7 @@ impl Default for ServerConfig {
             max_log_bytes: Tuning::default().max_log_bytes,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
             max_memory_bytes: None,
+            election_ms: 300,
             slow_command_ms: 1_000,
             wasm_slots: None,
             max_wasm_memory_bytes: None,
@@ -206,7 +213,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 23] = [
+    pub const KEYS: [&str; 24] = [
         "node_id",
         "listen",
         "http_listen",
@@ -225,6 +232,7 @@ impl ServerConfig {
         "max_log_bytes",
         "disk_reserve_bytes",
         "max_memory_bytes",
+        "election_ms",
         "slow_command_ms",
         "wasm_slots",
         "max_wasm_memory_bytes",
@@ -244,6 +252,7 @@ impl ServerConfig {
             return Err(ConfigInvalid::DataDirEmpty);
         }
         self.check_log()?;
+        self.check_election()?;
         self.check_memory()?;
         self.check_wasm()?;
         self.check_peers()?;
@@ -260,6 +269,11 @@ impl ServerConfig {
             .iter()
             .map(|peer| (peer.node_id, peer.address.clone()))
             .collect()
+    }
+
+    /// How long a follower hears nothing from a leader before it may stand for election.
+    pub(crate) fn election(&self) -> Duration {
+        Duration::from_millis(self.election_ms)
     }
 
     /// A command that takes longer is logged; zero: none is.
@@ -346,6 +360,13 @@ impl ServerConfig {
         })
     }
 
+    fn check_election(&self) -> Result<(), ConfigInvalid> {
+        match (Tuning::ELECTION_MIN..=Tuning::ELECTION_MAX).contains(&self.election()) {
+            true => Ok(()),
+            false => Err(ConfigInvalid::ElectionMs(self.election_ms)),
+        }
+    }
+
     fn check_memory(&self) -> Result<(), ConfigInvalid> {
         match self.max_memory_bytes {
             Some(bytes) if bytes < MEMORY_BYTES_MIN => Err(ConfigInvalid::MemoryBytes(bytes)),
@@ -424,6 +445,9 @@ impl ConfigInvalid {
             | Self::WasmSlots(_)
             | Self::WasmMemory(_)
             | Self::LogBytes { .. } => None,
+            Self::ElectionMs(_) => {
+                Some("a round trip between nodes must take less than a third of it")
+            }
             Self::MemoryBytes(_) => {
                 Some("without it, the node takes the limit of its control group or machine")
             }
@@ -497,6 +521,11 @@ mod tests {
                 json!({"snapshot_log_bytes": 2, "max_log_bytes": 1}),
                 "at least `snapshot_log_bytes`",
             ),
+            (
+                json!({"election_ms": 299}),
+                "`election_ms` to be 300 to 3000",
+            ),
+            (json!({"election_ms": 3_001}), "but it is 3001"),
             (json!({"wasm_slots": 0}), "`wasm_slots` from 1 to 10000"),
             (json!({"wasm_slots": 10_001}), "but it is 10001"),
             (

@@ -366,7 +366,7 @@ fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) 
             max_log_bytes: config.max_log_bytes,
             disk_reserve_bytes: config.disk_reserve_bytes,
             waiting_bytes_max: memory.queue_bytes_max(),
-            ..Tuning::default()
+            ..Tuning::default().with_election(config.election())
         },
     }
 }

@@ -201,6 +201,17 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     wasm_slots: Option<u32>,
 
+    /// Stand for election after this many milliseconds without a leader, 300 to 3000; a round trip
+    /// between nodes must take less than a third of it [default: 300]
+    #[arg(
+        long,
+        env = "FLO_ELECTION_MS",
+        hide_env_values = true,
+        value_name = "MS"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    election_ms: Option<u64>,
+
     /// Log commands that take longer than this many milliseconds; 0 logs none [default: 1000]
     #[arg(
         long,
@@ -331,6 +342,7 @@ mod tests {
             max_log_bytes: Some(2),
             disk_reserve_bytes: Some(3),
             max_memory_bytes: Some(1 << 30),
+            election_ms: Some(1_500),
             slow_command_ms: Some(500),
             wasm_slots: Some(4),
             max_wasm_memory_bytes: Some(5),
