@@ -201,7 +201,7 @@ impl<'a> EntryState<'a> {
     /// Writes the rows that belong to the entry as a whole.
     fn write_own_rows(&mut self) {
         self.put::<Cluster>(&(), Arc::new(self.cluster));
-        if self.requests.ids.is_empty() {
+        if self.requests.by_namespace.is_empty() {
             return;
         }
         self.requests.at_ms = self.now_ms;
@@ -231,7 +231,7 @@ pub(crate) struct Turn<'t, 'e> {
     /// The namespace of the command, if it is certain to exist after it.
     namespace: Option<Namespace>,
     /// The command's request id that is to be remembered, and the bytes that it counts for.
-    request: Option<(RequestId, u64)>,
+    request: Option<(Namespace, RequestId, u64)>,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
     released: BTreeSet<QuarantinedItem>,
 }
@@ -384,8 +384,8 @@ impl<'t, 'e> Turn<'t, 'e> {
     }
 
     /// Adds the command's request id to those that the entry has accepted; it counts for `bytes`.
-    pub(crate) fn accept_request(&mut self, id: RequestId, bytes: u64) {
-        let replaced = self.request.replace((id, bytes));
+    pub(crate) fn accept_request(&mut self, namespace: &Namespace, id: RequestId, bytes: u64) {
+        let replaced = self.request.replace((namespace.clone(), id, bytes));
         assert!(replaced.is_none(), "a command has one request id");
     }
 
@@ -515,9 +515,8 @@ impl<'t, 'e> Turn<'t, 'e> {
         for item in &self.released {
             self.entry.quarantined.remove(item);
         }
-        if let Some((id, bytes)) = self.request {
-            self.entry.requests.ids.push(id.0);
-            self.entry.requests.bytes += bytes;
+        if let Some((namespace, id, bytes)) = self.request.take() {
+            self.entry.requests.add(&namespace, id.0, bytes);
         }
         self.entry.cluster = self.cluster;
         self.entry.namespace = self.namespace.take();

@@ -56,25 +56,30 @@ pub(super) fn forget_past(
         let Some(oldest) = oldest_past(turn, age_ms)? else {
             break;
         };
-        count += oldest.record.ids.len();
-        forget(turn, &oldest)?;
+        count += forget(turn, &oldest)?;
     }
     Ok(())
 }
 
-fn forget(turn: &mut Turn<'_, '_>, accepted: &Accepted) -> Result<(), StoreError> {
+/// Forgets the ids of an entry, and returns their number.
+fn forget(turn: &mut Turn<'_, '_>, accepted: &Accepted) -> Result<usize, StoreError> {
     let Accepted { index, record } = accepted;
-    for id in &record.ids {
-        // A younger request may have reused an id that was free again.
-        let remembered = turn.get::<Requests>(id)?;
-        if remembered.is_some_and(|request| request.accepted_by == *index) {
-            turn.delete::<Requests>(id);
+    let mut count = 0;
+    for (namespace, accepted) in &record.by_namespace {
+        for id in &accepted.ids {
+            // A younger request may have reused an id that was free again.
+            let key = (namespace.clone(), *id);
+            let remembered = turn.get::<Requests>(&key)?;
+            if remembered.is_some_and(|request| request.accepted_by == *index) {
+                turn.delete::<Requests>(&key);
+            }
         }
+        count += accepted.ids.len();
+        let cluster = turn.cluster_mut();
+        cluster.requests_count -= accepted.ids.len() as u64;
+        cluster.requests_bytes -= accepted.bytes;
     }
     turn.delete::<RequestAges>(index);
-    let cluster = turn.cluster_mut();
-    cluster.requests_first = index + 1;
-    cluster.requests_count -= record.ids.len() as u64;
-    cluster.requests_bytes -= record.bytes;
-    Ok(())
+    turn.cluster_mut().requests_first = index + 1;
+    Ok(count)
 }

@@ -16,7 +16,7 @@ pub(crate) fn remembered(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResu
     let Some(id) = command.request_id else {
         return Ok(None);
     };
-    let Some(record) = turn.get::<Requests>(&id.0)? else {
+    let Some(record) = turn.get::<Requests>(&(command.namespace.clone(), id.0))? else {
         return Ok(None);
     };
     if is_past(record.at_ms, turn.now_ms()) {
@@ -71,12 +71,14 @@ pub(crate) fn remember(
         fingerprint: fingerprint(command),
         reply: reply.clone(),
     };
-    let bytes = COMMON_BYTES + codec::encoded_bytes(&record.reply);
+    let namespace = &command.namespace;
+    let namespace_bytes = namespace.as_str().len() as u64;
+    let bytes = COMMON_BYTES + namespace_bytes + codec::encoded_bytes(&record.reply);
     let cluster = turn.cluster_mut();
     cluster.requests_count += 1;
     cluster.requests_bytes += bytes;
-    turn.accept_request(id, bytes);
-    turn.put::<Requests>(&id.0, record);
+    turn.accept_request(namespace, id, bytes);
+    turn.put::<Requests>(&(namespace.clone(), id.0), record);
     Ok(())
 }
 
@@ -106,12 +108,9 @@ impl Bounds {
     }
 }
 
-/// What an id takes besides its reply: its key, its place among the ids of its entry, and the record's other fields.
+/// What an id takes besides its namespace and its reply: its key, its place among the ids of its entry, and the record's other fields.
 const COMMON_BYTES: u64 = (2 * size_of::<u128>() + 4 * size_of::<u64>()) as u64;
 
 fn fingerprint(command: &Command) -> u64 {
-    codec::fingerprint(&codec::encode(&(
-        &command.namespace,
-        command.body.as_asked().as_ref(),
-    )))
+    codec::fingerprint(&codec::encode(command.body.as_asked().as_ref()))
 }

@@ -1,6 +1,7 @@
 //! Request ids: make it safe to retry a command without a natural key (design rule 9).
 //!
-//! Accepted commands are remembered with a compact reply; rejected ones are evaluated again. Ids are deleted from the
+//! Accepted commands are remembered with a compact reply; rejected ones are evaluated again. Each namespace has its own
+//! ids: the same id in another namespace is another request. Ids are deleted from the
 //! oldest on: sweeps delete those past the window, and at the limit in count or bytes those older than the time in
 //! which clients still retry. A younger id is never deleted; if no older one is left, new work is rejected.
 //!

@@ -114,7 +114,7 @@ pub use ready::{
     LabelQueueRecord, LabelQueueSet, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
     ReadyQueue,
 };
-pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
+pub use request::{AcceptedRequests, RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
     AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, FormerDefinition,

@@ -480,18 +480,20 @@ impl<'a> State<'a> {
     /// Each id is listed by the entry that accepted it, though the list may outlive the id's first use.
     fn check_requests(&self, cluster: &ClusterRecord) {
         let ages = rows::<RequestAges>(self.store, &());
-        let count: usize = ages.iter().map(|(_, age)| age.ids.len()).sum();
+        let accepted = || ages.iter().flat_map(|(_, age)| age.by_namespace.values());
+        let count: usize = accepted().map(|accepted| accepted.ids.len()).sum();
         assert_eq!(cluster.requests_count, count as u64);
         let first = ages.first().map(|(index, _)| *index);
         assert!(first.is_none_or(|first| first >= cluster.requests_first));
         assert!(ages.is_sorted_by_key(|(_, age)| age.at_ms));
-        let bytes: u64 = ages.iter().map(|(_, age)| age.bytes).sum();
+        let bytes: u64 = accepted().map(|accepted| accepted.bytes).sum();
         assert_eq!(cluster.requests_bytes, bytes);
-        for (id, record) in rows::<Requests>(self.store, &()) {
+        for ((namespace, id), record) in rows::<Requests>(self.store, &()) {
             let age = read::<RequestAges>(self.store, &record.accepted_by);
             let age = age.expect("a remembered id is listed by its entry");
             assert_eq!(age.at_ms, record.at_ms);
-            assert_eq!(age.ids.iter().filter(|listed| **listed == id).count(), 1);
+            let ids = &age.by_namespace[&namespace].ids;
+            assert_eq!(ids.iter().filter(|listed| **listed == id).count(), 1);
         }
     }
 

@@ -18,23 +18,23 @@ mod workflow;
 use crate::samples;
 use flotilla_engine::definition::{BlockIndex, StepIndex};
 use flotilla_engine::ids::{
-    ActionRunNumber, ConcurrencyKeyNumber, RunNumber, ScopeNumber, WorkerNumber,
+    ActionRunNumber, ConcurrencyKeyNumber, Namespace, RunNumber, ScopeNumber, WorkerNumber,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
-    ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunSet,
-    ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions, AttributeValue,
-    Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult, BranchResults, Cluster,
-    ClusterRecord, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord,
-    ConcurrencyKeys, ConcurrencyQueue, Cursor, Event, History, HistoryRecord, IdempotencyKeys,
-    ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues,
-    LabelSet, Lease, ModuleRecord, Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads,
-    PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord, QuarantinedKind, Ready,
-    ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    ResumableScopes, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
-    ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
-    TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row, decode_key,
-    decode_record, decode_row, encode_key, encode_record,
+    AcceptedRequests, ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord,
+    ActionRunSet, ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions,
+    AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult, BranchResults,
+    Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers,
+    ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor, Event, History, HistoryRecord,
+    IdempotencyKeys, ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord,
+    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, PayloadOwner, PayloadPart,
+    PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
+    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
+    RequestRecord, Requests, ResumableScopes, RunNames, Runs, SchemaChecks, ScopeId, ScopePath,
+    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
+    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row,
+    decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -80,7 +80,13 @@ fn the_check_accepts_a_row_of_every_table_and_nothing_else() {
 fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
     sorted::<Runs>(&[0, 1, 255, 256, u64::MAX].map(RunNumber));
     sorted::<History>(&[(1, 9), (1, 256), (2, 0), (256, 1)].map(|(run, at)| (RunNumber(run), at)));
-    sorted::<Requests>(&[0, 1 << 64, u128::MAX]);
+    let request = |namespace, id| (Namespace::new(namespace).expect("a namespace"), id);
+    sorted::<Requests>(&[
+        request("a", 0),
+        request("a", 1 << 64),
+        request("a", u128::MAX),
+        request("a.b", 0),
+    ]);
     sorted::<RequestAges>(&[0, 255, 256]);
     let timer = |kind, due_ms, subject| TimerKey {
         kind,
@@ -202,10 +208,14 @@ pub(crate) fn row<T: Table>(key: T::Key, record: T::Record) -> Row {
 }
 
 fn cluster_rows() -> Vec<Row> {
+    let accepted = AcceptedRequests {
+        bytes: 80,
+        ids: vec![1 << 100],
+    };
     vec![
         row::<Cluster>((), cluster()),
         row::<Requests>(
-            1 << 100,
+            (Namespace::default_namespace(), 1 << 100),
             RequestRecord {
                 accepted_by: 5,
                 at_ms: 1_000,
@@ -217,8 +227,7 @@ fn cluster_rows() -> Vec<Row> {
             5,
             RequestAgeRecord {
                 at_ms: 1_000,
-                bytes: 80,
-                ids: vec![1 << 100],
+                by_namespace: BTreeMap::from([(Namespace::default_namespace(), accepted)]),
             },
         ),
         row::<Quarantine>(
