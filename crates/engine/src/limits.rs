@@ -325,10 +325,13 @@ pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
 pub const REQUEST_RESERVE_MS: u64 = 60_000;
 /// An id with a time longer ago than this only looks like a version 7 UUID, and counts as random. In milliseconds.
 pub const REQUEST_AGE_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
-/// Request ids that are remembered at the same time; beyond it, new work is rejected.
+/// Request ids that are remembered at the same time; beyond it, new work is rejected in namespaces that have their share.
 pub const REQUESTS_MAX: u64 = 6_000_000;
-/// The total size of remembered request ids; beyond it, new work is rejected. In bytes.
+/// The total size of remembered request ids; beyond it, new work is rejected in namespaces that have their share. In
+/// bytes.
 pub const REQUESTS_BYTES_MAX: u64 = 1 << 30;
+/// How many times these two limits are never exceeded, with what namespaces below their share use beyond.
+pub const REQUESTS_EXCESS_FACTOR: u64 = 2;
 /// The reserve beyond the two limits for commands that let open work end: one part in this many (design rule 2).
 pub const REQUESTS_RESERVED_PART: u64 = 10;
 /// Starts per second for which the engine is designed.

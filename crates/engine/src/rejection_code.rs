@@ -281,7 +281,7 @@ codes! {
         "A bug in the server; nothing was changed."
         => "report this bug, with the node's log";
     RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
-        "The cluster has reached its limit of remembered request ids; nothing was done."
+        "The cluster has reached its limit of remembered request ids, and the namespace has at least its share of them; nothing was done."
         => "retry later, with the same request id";
     RequestTooOld "request_too_old" Conflict
         "The request id was made more than five minutes before the cluster's time, and the cluster does not remember it; nothing was done now."

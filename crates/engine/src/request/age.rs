@@ -1,5 +1,6 @@
 //! Request ids by age.
 
+use super::usage;
 use crate::ids::RequestId;
 use crate::limits::{REQUEST_AGE_MS_MAX, REQUEST_RETRY_MS, REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
@@ -75,9 +76,7 @@ fn forget(turn: &mut Turn<'_, '_>, accepted: &Accepted) -> Result<usize, StoreEr
             }
         }
         count += accepted.ids.len();
-        let cluster = turn.cluster_mut();
-        cluster.requests_count -= accepted.ids.len() as u64;
-        cluster.requests_bytes -= accepted.bytes;
+        usage::subtract(turn, namespace, accepted.usage())?;
     }
     turn.delete::<RequestAges>(index);
     turn.cluster_mut().requests_first = index + 1;

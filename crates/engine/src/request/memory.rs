@@ -1,14 +1,13 @@
 //! Remembering accepted commands and recognizing repeated ones.
 
 use super::age::{forget_past, is_past, oldest_past, too_late};
+use super::usage::{self, Bounds};
 use crate::codec;
 use crate::command::{Admission, Command};
-use crate::limits::{
-    REQUEST_RESERVE_MS, REQUEST_RETRY_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
-};
+use crate::limits::{REQUEST_RESERVE_MS, REQUEST_RETRY_MS};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{ClusterRecord, RequestRecord, Requests};
+use crate::tables::{RequestRecord, RequestUsage, Requests};
 use crate::turn::{Turn, TurnResult};
 
 /// The remembered reply to an earlier accepted command with the same id.
@@ -47,7 +46,8 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
-    if bounds.have_room(turn.cluster()) || oldest_past(turn, KEPT_MS)?.is_some() {
+    let namespace = &command.namespace;
+    if bounds.have_room_for(turn, namespace)? || oldest_past(turn, KEPT_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestIdLimitExceeded.into())
@@ -74,38 +74,10 @@ pub(crate) fn remember(
     let namespace = &command.namespace;
     let namespace_bytes = namespace.as_str().len() as u64;
     let bytes = COMMON_BYTES + namespace_bytes + codec::encoded_bytes(&record.reply);
-    let cluster = turn.cluster_mut();
-    cluster.requests_count += 1;
-    cluster.requests_bytes += bytes;
+    usage::add(turn, namespace, RequestUsage { count: 1, bytes })?;
     turn.accept_request(namespace, id, bytes);
     turn.put::<Requests>(&(namespace.clone(), id.0), record);
     Ok(())
-}
-
-/// The limits on remembered replies, without the reserve.
-struct Bounds {
-    count: u64,
-    bytes: u64,
-}
-
-impl Bounds {
-    /// For new work.
-    const INTAKE: Self = Self {
-        count: REQUESTS_MAX,
-        bytes: REQUESTS_BYTES_MAX,
-    };
-
-    /// What lets open work end has room beyond (design rule 2).
-    fn with_reserve(self) -> Self {
-        Self {
-            count: self.count + self.count / REQUESTS_RESERVED_PART,
-            bytes: self.bytes + self.bytes / REQUESTS_RESERVED_PART,
-        }
-    }
-
-    fn have_room(&self, cluster: &ClusterRecord) -> bool {
-        cluster.requests_count < self.count && cluster.requests_bytes < self.bytes
-    }
 }
 
 /// What an id takes besides its namespace and its reply: its key, its place among the ids of its entry, and the record's other fields.

@@ -1,6 +1,6 @@
 //! Cluster-wide state: the clock, the sequences and the leader's grace.
 
-use super::tables;
+use super::{RequestUsage, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -41,10 +41,8 @@ pub struct ClusterRecord {
     pub locks_count: u64,
     /// The index of an entry: no request id that is remembered was accepted earlier (design rule 9).
     pub requests_first: u64,
-    /// The number of request ids that are remembered.
-    pub requests_count: u64,
-    /// What they take in all, in bytes.
-    pub requests_bytes: u64,
+    /// The request ids that are remembered, of all namespaces.
+    pub requests: RequestUsage,
     /// No retained item expires before this time, in milliseconds (W4): a sweep begins here and skips the tombstones of
     /// deleted rows.
     pub expirations_from_ms: u64,

@@ -114,7 +114,10 @@ pub use ready::{
     LabelQueueRecord, LabelQueueSet, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
     ReadyQueue,
 };
-pub use request::{AcceptedRequests, RequestAgeRecord, RequestAges, RequestRecord, Requests};
+pub use request::{
+    AcceptedRequests, RequestAgeRecord, RequestAges, RequestRecord, RequestUsage, RequestUsages,
+    Requests,
+};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
 pub use run::{
     AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, FormerDefinition,

@@ -31,9 +31,9 @@ use flotilla_engine::rows::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
     Activation, ActivationState, Activations, Cluster, ClusterRecord, Definitions, History, Key,
     LabelQueues, LabelSet, LeasePlace, PayloadRef, Payloads, PendingWorks, PlanWait, Ready,
-    ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs,
-    SchemaChecks, StepResults, StoredPayload, Table, TimerKey, TimerKind, Timers, Work,
-    WorkerLeases, encode_prefix,
+    ReadyActionRecord, ReadyActions, RequestAges, RequestUsage, RequestUsages, Requests, RunNames,
+    RunRecord, RunStatus, Runs, SchemaChecks, StepResults, StoredPayload, Table, TimerKey,
+    TimerKind, Timers, Work, WorkerLeases, encode_prefix,
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use std::collections::{BTreeMap, BTreeSet};
@@ -482,12 +482,20 @@ impl<'a> State<'a> {
         let ages = rows::<RequestAges>(self.store, &());
         let accepted = || ages.iter().flat_map(|(_, age)| age.by_namespace.values());
         let count: usize = accepted().map(|accepted| accepted.ids.len()).sum();
-        assert_eq!(cluster.requests_count, count as u64);
+        assert_eq!(cluster.requests.count, count as u64);
         let first = ages.first().map(|(index, _)| *index);
         assert!(first.is_none_or(|first| first >= cluster.requests_first));
         assert!(ages.is_sorted_by_key(|(_, age)| age.at_ms));
         let bytes: u64 = accepted().map(|accepted| accepted.bytes).sum();
-        assert_eq!(cluster.requests_bytes, bytes);
+        assert_eq!(cluster.requests.bytes, bytes);
+        let mut used = BTreeMap::<Namespace, RequestUsage>::new();
+        for (namespace, accepted) in ages.iter().flat_map(|(_, age)| &age.by_namespace) {
+            let used = used.entry(namespace.clone()).or_default();
+            used.count += accepted.usage().count;
+            used.bytes += accepted.usage().bytes;
+        }
+        let listed = rows::<RequestUsages>(self.store, &());
+        assert_eq!(BTreeMap::from_iter(listed), used);
         for ((namespace, id), record) in rows::<Requests>(self.store, &()) {
             let age = read::<RequestAges>(self.store, &record.accepted_by);
             let age = age.expect("a remembered id is listed by its entry");

@@ -141,10 +141,12 @@ impl Replica {
     pub(crate) fn pretend(&mut self, edit: impl FnOnce(&mut ClusterRecord)) {
         let mut cluster = self.cluster();
         edit(&mut cluster);
-        let row = (
-            encode_key::<Cluster>(&()),
-            Some(encode_record::<Cluster>(&cluster)),
-        );
+        self.plant::<Cluster>(&(), &cluster);
+    }
+
+    /// Writes a record past the engine.
+    pub(crate) fn plant<T: Table>(&mut self, key: &T::Key, record: &T::Record) {
+        let row = (encode_key::<T>(key), Some(encode_record::<T>(record)));
         self.store.write(&Writes::from([row]));
         self.decide_as(ENGINE_VERSION);
     }

@@ -3,16 +3,17 @@
 use crate::replica::Replica;
 use crate::samples;
 use crate::script::define;
-use flotilla_engine::ids::{Namespace, RunId, RunNumber, SignalType, WorkflowName};
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::ids::{KvKey, Namespace, RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     REQUEST_AGE_MS_MAX, REQUEST_RESERVE_MS, REQUEST_RETRY_MS, REQUEST_WINDOW_MS,
-    REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
+    REQUESTS_BYTES_MAX, REQUESTS_EXCESS_FACTOR, REQUESTS_MAX, REQUESTS_RESERVED_PART,
 };
-use flotilla_engine::rows::{RequestAges, Requests};
+use flotilla_engine::rows::{RequestAges, RequestUsage, RequestUsages, Requests, read};
 use flotilla_engine::{
-    Body, Command, Rejection, Reply, RequestId, SignalRun, StartRun, SweepRequests, VersionChoice,
-    reply, view,
+    Body, Command, Rejection, Reply, RequestId, SetCondition, SetKey, SignalRun, StartRun,
+    SweepRequests, VersionChoice, reply, view,
 };
 
 /// How old an id is at least when it is deleted at the bound.
@@ -34,11 +35,58 @@ fn replica() -> Replica {
 }
 
 fn ask(replica: &mut Replica, id: u128, body: Body) -> Result<Reply, Rejection> {
+    ask_in(replica, &Namespace::default_namespace(), id, body)
+}
+
+fn ask_in(
+    replica: &mut Replica,
+    namespace: &Namespace,
+    id: u128,
+    body: Body,
+) -> Result<Reply, Rejection> {
     let command = Command {
         request_id: Some(RequestId(id)),
-        ..Command::new(Namespace::default_namespace(), body)
+        ..Command::new(namespace.clone(), body)
     };
     replica.apply(Vec::new(), command)
+}
+
+/// Writes a key of a namespace, which is new work.
+fn set(replica: &mut Replica, namespace: &Namespace, id: u128) -> Result<Reply, Rejection> {
+    let set = SetKey {
+        key: KvKey::new("k").expect("a key"),
+        value: Bytes::from("v"),
+        ttl_ms: None,
+        condition: SetCondition::Always,
+    };
+    ask_in(replica, namespace, id, Body::SetKey(set))
+}
+
+fn namespace(name: &str) -> Namespace {
+    Namespace::new(name).expect("a namespace")
+}
+
+/// Pretends that more ids are remembered than are: all of the default namespace.
+fn use_up(replica: &mut Replica, edit: impl FnOnce(&mut RequestUsage)) {
+    use_up_in(replica, &Namespace::default_namespace(), edit);
+}
+
+/// Pretends that a namespace has more ids than it has.
+fn use_up_in(replica: &mut Replica, namespace: &Namespace, edit: impl FnOnce(&mut RequestUsage)) {
+    let before = used(replica, namespace);
+    let mut after = before;
+    edit(&mut after);
+    replica.plant::<RequestUsages>(namespace, &after);
+    replica.pretend(|cluster| {
+        cluster.requests.count = cluster.requests.count - before.count + after.count;
+        cluster.requests.bytes = cluster.requests.bytes - before.bytes + after.bytes;
+    });
+}
+
+/// The ids that are remembered for a namespace.
+fn used(replica: &Replica, namespace: &Namespace) -> RequestUsage {
+    let used = read::<RequestUsages>(&replica.store, namespace);
+    used.expect("memory does not fail").unwrap_or_default()
 }
 
 /// Starts a run with a request id, and answers with the run's.
@@ -92,7 +140,7 @@ fn at_the_bound_new_work_is_refused_and_no_young_id_is_forgotten() {
     // The larger the id, the older: order of age is not order of id.
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
-    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
     replica.now_ms += KEPT_MS - 1;
     let before = replica.cluster();
     assert_eq!(
@@ -113,11 +161,11 @@ fn at_the_bound_ids_that_no_client_retries_give_way_the_oldest_first() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
-    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
     replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-3".to_owned()));
     assert!(!is_remembered(&replica, 9) && is_remembered(&replica, 8));
-    assert_eq!(replica.cluster().requests_count, REQUESTS_MAX);
+    assert_eq!(replica.cluster().requests.count, REQUESTS_MAX);
     // One that was forgotten is a new request.
     assert_eq!(start(&mut replica, 9), Ok("wfrun-4".to_owned()));
     assert!(!is_remembered(&replica, 8) && is_remembered(&replica, 9));
@@ -127,9 +175,9 @@ fn at_the_bound_ids_that_no_client_retries_give_way_the_oldest_first() {
 fn the_bound_in_bytes_holds_as_the_one_in_count() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    let bytes = replica.cluster().requests_bytes;
+    let bytes = replica.cluster().requests.bytes;
     assert!((60..300).contains(&bytes), "{bytes} bytes for one id");
-    replica.pretend(|cluster| cluster.requests_bytes = REQUESTS_BYTES_MAX);
+    use_up(&mut replica, |used| used.bytes = REQUESTS_BYTES_MAX);
     assert_eq!(
         start(&mut replica, 1),
         Err(Rejection::RequestIdLimitExceeded)
@@ -137,7 +185,7 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
     replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!is_remembered(&replica, 9));
-    let kept = replica.cluster().requests_bytes;
+    let kept = replica.cluster().requests.bytes;
     assert!(kept.abs_diff(REQUESTS_BYTES_MAX) < bytes, "{kept} bytes");
 }
 
@@ -145,16 +193,16 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
 fn what_lets_open_work_end_has_room_beyond_the_bound() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
     assert!(signal(&mut replica, 1).is_ok());
-    replica.pretend(|cluster| cluster.requests_count = reserved_too(REQUESTS_MAX));
+    use_up(&mut replica, |used| used.count = reserved_too(REQUESTS_MAX));
     assert_eq!(
         signal(&mut replica, 2),
         Err(Rejection::RequestIdLimitExceeded)
     );
-    replica.pretend(|cluster| {
-        cluster.requests_count = 2;
-        cluster.requests_bytes = reserved_too(REQUESTS_BYTES_MAX);
+    use_up(&mut replica, |used| {
+        used.count = 2;
+        used.bytes = reserved_too(REQUESTS_BYTES_MAX);
     });
     assert_eq!(
         signal(&mut replica, 2),
@@ -162,6 +210,82 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
     );
     // Without an id there is nothing to remember.
     assert!(replica.ask(Body::StartRun(start_run())).is_ok());
+}
+
+#[test]
+fn a_namespace_below_its_share_has_room_when_another_one_has_used_up_the_total() {
+    let mut replica = replica();
+    let quiet = namespace("quiet");
+    assert!(set(&mut replica, &quiet, 1).is_ok());
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    assert_eq!(
+        start(&mut replica, 1),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+    assert!(set(&mut replica, &quiet, 2).is_ok());
+    assert_eq!(used(&replica, &quiet).count, 2);
+    // There are two namespaces: the share is one half.
+    use_up_in(&mut replica, &quiet, |used| {
+        used.count = REQUESTS_MAX / 2 - 1
+    });
+    assert!(set(&mut replica, &quiet, 3).is_ok());
+    assert_eq!(
+        set(&mut replica, &quiet, 4),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+    // With a third one, shares are smaller. One that is new has room, too.
+    let new = namespace("new");
+    use_up_in(&mut replica, &quiet, |used| used.count = REQUESTS_MAX / 3);
+    assert!(set(&mut replica, &new, 1).is_ok());
+    assert_eq!(
+        set(&mut replica, &quiet, 5),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+}
+
+#[test]
+fn the_share_of_a_namespace_is_also_one_of_the_bytes() {
+    let mut replica = replica();
+    let quiet = namespace("quiet");
+    assert!(set(&mut replica, &quiet, 1).is_ok());
+    use_up(&mut replica, |used| used.bytes = REQUESTS_BYTES_MAX);
+    assert!(set(&mut replica, &quiet, 2).is_ok());
+    use_up_in(&mut replica, &quiet, |used| {
+        used.bytes = REQUESTS_BYTES_MAX / 2
+    });
+    assert_eq!(
+        set(&mut replica, &quiet, 3),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+}
+
+#[test]
+fn shares_do_not_grow_what_is_remembered_without_a_bound() {
+    let mut replica = replica();
+    // As after many namespaces that were deleted with their ids still remembered.
+    use_up_in(&mut replica, &namespace("gone"), |used| {
+        used.count = REQUESTS_EXCESS_FACTOR * REQUESTS_MAX - 1;
+    });
+    let quiet = namespace("quiet");
+    assert!(set(&mut replica, &quiet, 1).is_ok());
+    assert_eq!(
+        set(&mut replica, &quiet, 2),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+}
+
+#[test]
+fn what_a_namespace_uses_is_forgotten_with_its_last_id() {
+    let mut replica = replica();
+    let other = namespace("other");
+    assert!(set(&mut replica, &other, 1).is_ok());
+    assert!(set(&mut replica, &other, 2).is_ok());
+    assert!(replica.has::<RequestUsages>(&other));
+    replica.now_ms += REQUEST_WINDOW_MS;
+    let sweep = Body::SweepRequests(SweepRequests {});
+    assert_eq!(replica.ask(sweep), Ok(Reply::Done(reply::Done {})));
+    assert!(!replica.has::<RequestUsages>(&other));
+    assert_eq!(replica.cluster().requests, RequestUsage::default());
 }
 
 #[test]
@@ -191,7 +315,7 @@ fn at_the_bound_no_id_is_forgotten_that_could_still_be_applied_again() {
     // The client's clock is ahead of the cluster's.
     let id = made_at(replica.now_ms + REQUEST_RESERVE_MS - 1, 9);
     assert_eq!(start(&mut replica, id), Ok("wfrun-1".to_owned()));
-    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
     replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!is_remembered(&replica, id));
@@ -240,7 +364,7 @@ fn an_id_that_is_used_again_after_the_window_outlives_the_sweep_of_its_first_use
     assert!(!is_due(&replica));
     assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
     assert!(!replica.has::<RequestAges>(&0));
-    assert_eq!(replica.cluster().requests_count, 1);
+    assert_eq!(replica.cluster().requests.count, 1);
 }
 
 #[test]

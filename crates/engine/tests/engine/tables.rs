@@ -31,10 +31,11 @@ use flotilla_engine::rows::{
     LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, PayloadOwner, PayloadPart,
     PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, Requests, ResumableScopes, RunNames, Runs, SchemaChecks, ScopeId, ScopePath,
-    ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord, States, StepResult, StepResults,
-    StoredPayload, Table, TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row,
-    decode_key, decode_record, decode_row, encode_key, encode_record,
+    RequestRecord, RequestUsage, RequestUsages, Requests, ResumableScopes, RunNames, Runs,
+    SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord,
+    States, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey,
+    TimerKind, Timers, Work, check_row, decode_key, decode_record, decode_row, encode_key,
+    encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -58,7 +59,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=100).collect(),
+        (1..=101).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -230,6 +231,13 @@ fn cluster_rows() -> Vec<Row> {
                 by_namespace: BTreeMap::from([(Namespace::default_namespace(), accepted)]),
             },
         ),
+        row::<RequestUsages>(
+            Namespace::default_namespace(),
+            RequestUsage {
+                count: 1,
+                bytes: 80,
+            },
+        ),
         row::<Quarantine>(
             (QuarantinedKind::Run, 7),
             QuarantineRecord {
@@ -257,8 +265,10 @@ fn cluster() -> ClusterRecord {
         key_versions_count: 5,
         streams_count: 3,
         group_count: 2,
-        requests_count: 1,
-        requests_bytes: 80,
+        requests: RequestUsage {
+            count: 1,
+            bytes: 80,
+        },
         expirations_from_ms: 1_000,
         panics_count: 1,
     }

@@ -170,7 +170,7 @@ fn show(world: &World, line: &mut Line) -> String {
                 cluster.now_ms,
                 cluster.grace_until_ms,
                 cluster.panics_count,
-                cluster.requests_count
+                cluster.requests.count
             )
         }
         "workflow" => {
