@@ -25,6 +25,7 @@ use crate::run::{
     RetryRun, SignalRun, StartRun,
 };
 use crate::schedule::{FireSchedule, SetNextFiring};
+use crate::settings::SetClusterSettings;
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::subject::Subject;
 use crate::task::{
@@ -429,4 +430,6 @@ commands! {
         of |add| Subject::ActionRun(add.token.action_run);
     /// Starts a new run to replace an ended run (W90).
     RetryRun(RetryRun) "retry_run" Intake bulk -> RunStarted;
+    /// Changes settings of the cluster (A42).
+    SetClusterSettings(SetClusterSettings) "set_cluster_settings" Progress -> Done;
 }

@@ -51,6 +51,7 @@ mod retention;
 mod run;
 mod schedule;
 mod scope_path;
+mod settings;
 mod stamp;
 mod start_rejection;
 mod stream;
@@ -98,6 +99,7 @@ pub use run::{
     ResumeRevision, ResumeRun, RetryFrom, RetryRun, SignalRun, StartRun, StepSelector,
 };
 pub use schedule::{FireSchedule, SetNextFiring};
+pub use settings::SetClusterSettings;
 pub use stamp::Stamp;
 pub use start_rejection::StartRejection;
 pub use stream::{
@@ -107,10 +109,10 @@ pub use stream::{
 pub use subject::Subject;
 pub use tables::{
     AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
-    CompensationProgress, ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch,
-    NextFiring, PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord,
-    QuarantinedKind, Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind,
-    WasmLimits, WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
+    ClusterSettingsRecord, CompensationProgress, ConsumerRecord, DefinitionNumber, GroupSettings,
+    KeyRecord, LeaseWatch, NextFiring, PayloadOwner, PayloadRef, Phase, Process, ProcessKind,
+    ProcessRecord, QuarantinedKind, Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey,
+    TimerKind, WasmLimits, WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,

@@ -325,11 +325,15 @@ pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
 pub const REQUEST_RESERVE_MS: u64 = 60_000;
 /// An id with a time longer ago than this only looks like a version 7 UUID, and counts as random. In milliseconds.
 pub const REQUEST_AGE_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
-/// Request ids that are remembered at the same time; beyond it, new work is rejected in namespaces that have their share.
-pub const REQUESTS_MAX: u64 = 6_000_000;
-/// The total size of remembered request ids; beyond it, new work is rejected in namespaces that have their share. In
-/// bytes.
-pub const REQUESTS_BYTES_MAX: u64 = 1 << 30;
+/// Request ids that are remembered at the same time, unless `flo cluster set` sets another number; beyond it, new work
+/// is rejected in namespaces that have their share.
+pub const REQUESTS_MAX_DEFAULT: u64 = 6_000_000;
+/// The lowest number that can be set.
+pub const REQUESTS_MAX_LOWEST: u64 = 100_000;
+/// The highest number that can be set.
+pub const REQUESTS_MAX_HIGHEST: u64 = 100_000_000;
+/// What remembered request ids may take together, for each id of this number. In bytes.
+pub const REQUESTS_BYTES_EACH: u64 = 180;
 /// How many times these two limits are never exceeded, with what namespaces below their share use beyond.
 pub const REQUESTS_EXCESS_FACTOR: u64 = 2;
 /// The reserve beyond the two limits for commands that let open work end: one part in this many (design rule 2).
@@ -480,7 +484,12 @@ const _: () = assert!(READ_BYTES_MAX < PAGE_BYTES_LOOKED_AT_MAX);
 const _: () =
     assert!(PAYLOAD_BYTES_MAX as u64 + DEAD_LETTER_BYTES_OVERHEAD <= DEAD_LETTERS_BYTES_MAX);
 const _: () = assert!(REQUEST_RETRY_MS + REQUEST_RESERVE_MS < REQUEST_WINDOW_MS);
-const _: () =
-    assert!(REQUESTS_MAX >= STARTS_PER_SECOND * ((REQUEST_RETRY_MS + REQUEST_RESERVE_MS) / 1_000));
+const _: () = assert!(
+    REQUESTS_MAX_DEFAULT >= STARTS_PER_SECOND * ((REQUEST_RETRY_MS + REQUEST_RESERVE_MS) / 1_000)
+);
+const _: () = assert!(REQUESTS_MAX_LOWEST >= NAMESPACES_MAX as u64);
+const _: () = assert!(
+    REQUESTS_MAX_LOWEST <= REQUESTS_MAX_DEFAULT && REQUESTS_MAX_DEFAULT <= REQUESTS_MAX_HIGHEST
+);
 const _: () = assert!(ACTION_RETRY_DELAY_MS_MAX < ACTION_RUN_WAIT_MS_MAX);
 const _: () = assert!(LEADER_GRACE_MS < WORKER_SILENCE_MS_MAX);

@@ -343,6 +343,18 @@ pub enum Rejection {
         /// The cluster's time, in milliseconds.
         now_ms: u64,
     },
+    /// The value of a setting of the cluster is out of its range (A42).
+    #[error("expected `{name}` to be from {min} to {max}, but it is {value}")]
+    SettingOutOfRange {
+        /// The setting's published name.
+        name: String,
+        /// The value.
+        value: u64,
+        /// The lowest valid value.
+        min: u64,
+        /// The highest valid value.
+        max: u64,
+    },
 }
 
 impl Rejection {
@@ -420,6 +432,7 @@ impl Rejection {
             Self::GroupQuarantined(_) => RejectionCode::GroupQuarantined,
             Self::ActionRunOfStep { .. } => RejectionCode::ActionRunOfStep,
             Self::QuarantineNotFound { .. } => RejectionCode::QuarantineNotFound,
+            Self::SettingOutOfRange { .. } => RejectionCode::SettingOutOfRange,
         }
     }
 

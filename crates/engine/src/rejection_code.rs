@@ -282,7 +282,7 @@ codes! {
         => "report this bug, with the node's log";
     RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
         "The cluster has reached its limit of remembered request ids, and the namespace has at least its share of them; nothing was done."
-        => "retry later, with the same request id";
+        => "retry later, with the same request id; an operator can raise the limit with `flo cluster set`";
     RequestTooOld "request_too_old" Conflict
         "The request id was made more than five minutes before the cluster's time, and the cluster does not remember it; nothing was done now."
         => "check whether an earlier copy of the request was applied, then use a new id; if new requests are rejected too, compare the clocks of the caller and the nodes";
@@ -361,6 +361,8 @@ codes! {
     QuarantineNotFound "quarantine_not_found" NotFound
         "No item of this kind and name is quarantined."
         => "`flo cluster quarantine list` shows the quarantined items";
+    SettingOutOfRange "setting_out_of_range" Invalid
+        "The value of a setting of the cluster is out of its range; the message names both.";
 }
 
 impl fmt::Display for RejectionCode {

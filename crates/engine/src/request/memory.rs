@@ -3,7 +3,7 @@
 use super::age::{forget_past, is_past, oldest_past, too_late};
 use super::usage::{self, Bounds};
 use crate::codec;
-use crate::command::{Admission, Command};
+use crate::command::{Admission, Body, Command};
 use crate::limits::{REQUEST_RESERVE_MS, REQUEST_RETRY_MS};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
@@ -42,7 +42,11 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()
     if let Some(age_ms) = too_late(id, now_ms) {
         return Err(Rejection::RequestTooOld { age_ms, now_ms }.into());
     }
-    let mut bounds = Bounds::INTAKE;
+    // What raises the bound is accepted at the bound, too.
+    if matches!(command.body, Body::SetClusterSettings(_)) {
+        return Ok(());
+    }
+    let mut bounds = Bounds::of_intake(turn)?;
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
@@ -62,9 +66,8 @@ pub(crate) fn remember(
     let Some(id) = command.request_id else {
         return Ok(());
     };
-    forget_past(turn, KEPT_MS, |turn| {
-        Bounds::INTAKE.have_room(turn.cluster())
-    })?;
+    let bounds = Bounds::of_intake(turn)?;
+    forget_past(turn, KEPT_MS, |turn| bounds.have_room(turn.cluster()))?;
     let record = RequestRecord {
         accepted_by: turn.raft_index(),
         at_ms: turn.now_ms(),

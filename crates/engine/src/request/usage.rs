@@ -2,11 +2,12 @@
 
 use crate::ids::Namespace;
 use crate::limits::{
-    NAMESPACES_MAX, REQUESTS_BYTES_MAX, REQUESTS_EXCESS_FACTOR, REQUESTS_MAX,
-    REQUESTS_RESERVED_PART,
+    NAMESPACES_MAX, REQUESTS_BYTES_EACH, REQUESTS_EXCESS_FACTOR, REQUESTS_RESERVED_PART,
 };
 use crate::store::StoreError;
-use crate::tables::{ClusterRecord, RequestUsage, RequestUsages};
+use crate::tables::{
+    ClusterRecord, ClusterSettings, ClusterSettingsRecord, RequestUsage, RequestUsages,
+};
 use crate::turn::Turn;
 
 /// The bounds on remembered ids (ADR 0041). While the total is below its bound, any namespace may use it. From then on, a
@@ -16,10 +17,14 @@ pub(super) struct Bounds(RequestUsage);
 
 impl Bounds {
     /// For new work.
-    pub(super) const INTAKE: Self = Self(RequestUsage {
-        count: REQUESTS_MAX,
-        bytes: REQUESTS_BYTES_MAX,
-    });
+    pub(super) fn of_intake(turn: &mut Turn<'_, '_>) -> Result<Self, StoreError> {
+        let settings = turn.get::<ClusterSettings>(&())?;
+        let settings = settings.map_or_else(ClusterSettingsRecord::default, |settings| *settings);
+        Ok(Self(RequestUsage {
+            count: settings.requests_max,
+            bytes: settings.requests_max * REQUESTS_BYTES_EACH,
+        }))
+    }
 
     /// For what lets open work end, which has room beyond (design rule 2).
     pub(super) fn with_reserve(self) -> Self {

@@ -39,6 +39,7 @@ mod run;
 mod run_index;
 mod schedule;
 mod scope;
+mod settings;
 mod signal;
 mod stream;
 mod timer;
@@ -135,6 +136,7 @@ pub use scope::{
     BranchResult, BranchResults, ScopeId, ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes,
     StateRecord, States,
 };
+pub use settings::{ClusterSettings, ClusterSettingsRecord};
 pub use signal::{
     SignalCounts, SignalIdPlaces, SignalIds, SignalRecord, SignalsWaiting, TakenSignal,
     TakenSignals,

@@ -103,8 +103,8 @@ pub use workflow::{
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, QuarantinedItem, StoredPayload,
-    join_parts, read,
+    Cluster, ClusterRecord, ClusterSettings, ClusterSettingsRecord, PayloadRef, Payloads,
+    Quarantine, QuarantinedItem, StoredPayload, join_parts, read,
 };
 
 /// The cluster's record: its time, its sequences, its grace.
@@ -113,6 +113,14 @@ use crate::tables::{
 /// [`StoreError`] if the store fails.
 pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
     Ok(read::<Cluster>(reader, &())?.unwrap_or_default())
+}
+
+/// The settings of the cluster (A42).
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn cluster_settings(reader: &dyn Reader) -> Result<ClusterSettingsRecord, StoreError> {
+    Ok(read::<ClusterSettings>(reader, &())?.unwrap_or_default())
 }
 
 /// A payload; `null` when its owner is gone.

@@ -134,5 +134,6 @@ fn position_of(body: &Body) -> usize {
         Body::AddInfo(_) => 56,
         Body::AddTaskInfo(_) => 57,
         Body::RetryRun(_) => 58,
+        Body::SetClusterSettings(_) => 59,
     }
 }

@@ -8,16 +8,20 @@ use flotilla_engine::ids::{KvKey, Namespace, RunId, RunNumber, SignalType, Workf
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     REQUEST_AGE_MS_MAX, REQUEST_RESERVE_MS, REQUEST_RETRY_MS, REQUEST_WINDOW_MS,
-    REQUESTS_BYTES_MAX, REQUESTS_EXCESS_FACTOR, REQUESTS_MAX, REQUESTS_RESERVED_PART,
+    REQUESTS_BYTES_EACH, REQUESTS_EXCESS_FACTOR, REQUESTS_MAX_DEFAULT, REQUESTS_MAX_HIGHEST,
+    REQUESTS_MAX_LOWEST, REQUESTS_RESERVED_PART,
 };
 use flotilla_engine::rows::{RequestAges, RequestUsage, RequestUsages, Requests, read};
 use flotilla_engine::{
-    Body, Command, Rejection, Reply, RequestId, SetCondition, SetKey, SignalRun, StartRun,
-    SweepRequests, VersionChoice, reply, view,
+    Body, Command, Rejection, Reply, RequestId, SetClusterSettings, SetCondition, SetKey,
+    SignalRun, StartRun, SweepRequests, VersionChoice, reply, view,
 };
 
 /// How old an id is at least when it is deleted at the bound.
 const KEPT_MS: u64 = REQUEST_RETRY_MS + REQUEST_RESERVE_MS;
+
+/// What the ids may take together, in bytes.
+const BYTES_MAX: u64 = REQUESTS_MAX_DEFAULT * REQUESTS_BYTES_EACH;
 
 /// The version 7 UUID that a client makes at this time.
 fn made_at(at_ms: u64, number: u128) -> u128 {
@@ -109,6 +113,13 @@ fn signal(replica: &mut Replica, id: u128) -> Result<Reply, Rejection> {
     ask(replica, id, Body::SignalRun(signal))
 }
 
+fn set_requests_max(replica: &mut Replica, id: u128, value: u64) -> Result<Reply, Rejection> {
+    let set = SetClusterSettings {
+        requests_max: Some(value),
+    };
+    ask(replica, id, Body::SetClusterSettings(set))
+}
+
 fn is_remembered(replica: &Replica, id: u128) -> bool {
     replica.has::<Requests>(&(Namespace::default_namespace(), id))
 }
@@ -140,7 +151,7 @@ fn at_the_bound_new_work_is_refused_and_no_young_id_is_forgotten() {
     // The larger the id, the older: order of age is not order of id.
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
-    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX_DEFAULT);
     replica.now_ms += KEPT_MS - 1;
     let before = replica.cluster();
     assert_eq!(
@@ -161,11 +172,11 @@ fn at_the_bound_ids_that_no_client_retries_give_way_the_oldest_first() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
-    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX_DEFAULT);
     replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-3".to_owned()));
     assert!(!is_remembered(&replica, 9) && is_remembered(&replica, 8));
-    assert_eq!(replica.cluster().requests.count, REQUESTS_MAX);
+    assert_eq!(replica.cluster().requests.count, REQUESTS_MAX_DEFAULT);
     // One that was forgotten is a new request.
     assert_eq!(start(&mut replica, 9), Ok("wfrun-4".to_owned()));
     assert!(!is_remembered(&replica, 8) && is_remembered(&replica, 9));
@@ -177,7 +188,7 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     let bytes = replica.cluster().requests.bytes;
     assert!((60..300).contains(&bytes), "{bytes} bytes for one id");
-    use_up(&mut replica, |used| used.bytes = REQUESTS_BYTES_MAX);
+    use_up(&mut replica, |used| used.bytes = BYTES_MAX);
     assert_eq!(
         start(&mut replica, 1),
         Err(Rejection::RequestIdLimitExceeded)
@@ -186,23 +197,25 @@ fn the_bound_in_bytes_holds_as_the_one_in_count() {
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!is_remembered(&replica, 9));
     let kept = replica.cluster().requests.bytes;
-    assert!(kept.abs_diff(REQUESTS_BYTES_MAX) < bytes, "{kept} bytes");
+    assert!(kept.abs_diff(BYTES_MAX) < bytes, "{kept} bytes");
 }
 
 #[test]
 fn what_lets_open_work_end_has_room_beyond_the_bound() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX_DEFAULT);
     assert!(signal(&mut replica, 1).is_ok());
-    use_up(&mut replica, |used| used.count = reserved_too(REQUESTS_MAX));
+    use_up(&mut replica, |used| {
+        used.count = reserved_too(REQUESTS_MAX_DEFAULT)
+    });
     assert_eq!(
         signal(&mut replica, 2),
         Err(Rejection::RequestIdLimitExceeded)
     );
     use_up(&mut replica, |used| {
         used.count = 2;
-        used.bytes = reserved_too(REQUESTS_BYTES_MAX);
+        used.bytes = reserved_too(BYTES_MAX);
     });
     assert_eq!(
         signal(&mut replica, 2),
@@ -217,7 +230,7 @@ fn a_namespace_below_its_share_has_room_when_another_one_has_used_up_the_total()
     let mut replica = replica();
     let quiet = namespace("quiet");
     assert!(set(&mut replica, &quiet, 1).is_ok());
-    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX_DEFAULT);
     assert_eq!(
         start(&mut replica, 1),
         Err(Rejection::RequestIdLimitExceeded)
@@ -226,7 +239,7 @@ fn a_namespace_below_its_share_has_room_when_another_one_has_used_up_the_total()
     assert_eq!(used(&replica, &quiet).count, 2);
     // There are two namespaces: the share is one half.
     use_up_in(&mut replica, &quiet, |used| {
-        used.count = REQUESTS_MAX / 2 - 1
+        used.count = REQUESTS_MAX_DEFAULT / 2 - 1
     });
     assert!(set(&mut replica, &quiet, 3).is_ok());
     assert_eq!(
@@ -235,7 +248,9 @@ fn a_namespace_below_its_share_has_room_when_another_one_has_used_up_the_total()
     );
     // With a third one, shares are smaller. One that is new has room, too.
     let new = namespace("new");
-    use_up_in(&mut replica, &quiet, |used| used.count = REQUESTS_MAX / 3);
+    use_up_in(&mut replica, &quiet, |used| {
+        used.count = REQUESTS_MAX_DEFAULT / 3
+    });
     assert!(set(&mut replica, &new, 1).is_ok());
     assert_eq!(
         set(&mut replica, &quiet, 5),
@@ -248,11 +263,9 @@ fn the_share_of_a_namespace_is_also_one_of_the_bytes() {
     let mut replica = replica();
     let quiet = namespace("quiet");
     assert!(set(&mut replica, &quiet, 1).is_ok());
-    use_up(&mut replica, |used| used.bytes = REQUESTS_BYTES_MAX);
+    use_up(&mut replica, |used| used.bytes = BYTES_MAX);
     assert!(set(&mut replica, &quiet, 2).is_ok());
-    use_up_in(&mut replica, &quiet, |used| {
-        used.bytes = REQUESTS_BYTES_MAX / 2
-    });
+    use_up_in(&mut replica, &quiet, |used| used.bytes = BYTES_MAX / 2);
     assert_eq!(
         set(&mut replica, &quiet, 3),
         Err(Rejection::RequestIdLimitExceeded)
@@ -264,7 +277,7 @@ fn shares_do_not_grow_what_is_remembered_without_a_bound() {
     let mut replica = replica();
     // As after many namespaces that were deleted with their ids still remembered.
     use_up_in(&mut replica, &namespace("gone"), |used| {
-        used.count = REQUESTS_EXCESS_FACTOR * REQUESTS_MAX - 1;
+        used.count = REQUESTS_EXCESS_FACTOR * REQUESTS_MAX_DEFAULT - 1;
     });
     let quiet = namespace("quiet");
     assert!(set(&mut replica, &quiet, 1).is_ok());
@@ -272,6 +285,31 @@ fn shares_do_not_grow_what_is_remembered_without_a_bound() {
         set(&mut replica, &quiet, 2),
         Err(Rejection::RequestIdLimitExceeded)
     );
+}
+
+#[test]
+fn the_bound_is_a_setting_of_the_cluster_that_can_be_changed_at_the_bound() {
+    let mut replica = replica();
+    use_up(&mut replica, |used| {
+        used.count = reserved_too(REQUESTS_MAX_DEFAULT);
+    });
+    assert_eq!(
+        start(&mut replica, 1),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+    assert!(set_requests_max(&mut replica, 2, 2 * REQUESTS_MAX_DEFAULT).is_ok());
+    assert!(start(&mut replica, 1).is_ok());
+    // By mistake below what is remembered: this can be taken back, too.
+    assert!(set_requests_max(&mut replica, 3, REQUESTS_MAX_LOWEST).is_ok());
+    assert_eq!(
+        start(&mut replica, 4),
+        Err(Rejection::RequestIdLimitExceeded)
+    );
+    assert!(set_requests_max(&mut replica, 5, REQUESTS_MAX_HIGHEST).is_ok());
+    assert!(start(&mut replica, 4).is_ok());
+    // The bound in bytes is raised with it.
+    use_up(&mut replica, |used| used.bytes = BYTES_MAX);
+    assert!(start(&mut replica, 6).is_ok());
 }
 
 #[test]
@@ -315,7 +353,7 @@ fn at_the_bound_no_id_is_forgotten_that_could_still_be_applied_again() {
     // The client's clock is ahead of the cluster's.
     let id = made_at(replica.now_ms + REQUEST_RESERVE_MS - 1, 9);
     assert_eq!(start(&mut replica, id), Ok("wfrun-1".to_owned()));
-    use_up(&mut replica, |used| used.count = REQUESTS_MAX);
+    use_up(&mut replica, |used| used.count = REQUESTS_MAX_DEFAULT);
     replica.now_ms += KEPT_MS;
     assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
     assert!(!is_remembered(&replica, id));

@@ -46,8 +46,8 @@ use flotilla_engine::{
     DueTime, FailKind, FailTask, FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker,
     InvalidateCache, InvokeAction, NodeId, Offer, PlanRef, PurgeDeadLetters, RegisterAction,
     RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SchemaVerdict,
-    SetActionEnabled, SetNextFiring, SetWorkflowEnabled, SignalRun, StepSelector, SweepRequests,
-    SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
+    SetActionEnabled, SetClusterSettings, SetNextFiring, SetWorkflowEnabled, SignalRun,
+    StepSelector, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
 };
 use std::collections::BTreeMap;
 
@@ -194,6 +194,9 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.push(runs::decide_locks());
     bodies.extend(data::infos());
     bodies.push(runs::retry());
+    bodies.push(Body::SetClusterSettings(SetClusterSettings {
+        requests_max: Some(9_000_000),
+    }));
     bodies
 }
 

@@ -25,17 +25,17 @@ use flotilla_engine::rows::{
     AcceptedRequests, ActionRecord, ActionRunBlock, ActionRunKeys, ActionRunOwner, ActionRunRecord,
     ActionRunSet, ActionRunStatus, ActionRuns, ActionRunsByAction, ActionRunsByRun, Actions,
     AttributeValue, Awaited, AwaitedReport, BoundIdempotencyKeys, BranchResult, BranchResults,
-    Cluster, ClusterRecord, ConcurrencyHolders, ConcurrencyKey, ConcurrencyKeyNumbers,
-    ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue, Cursor, Event, History, HistoryRecord,
-    IdempotencyKeys, ItemRecord, Items, IterationResults, KeySharing, LabelQueueRecord,
-    LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord, Modules, PayloadOwner, PayloadPart,
-    PayloadRef, Payloads, PayloadsHeld, PendingWorks, Quarantine, QuarantineRecord,
-    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, RequestUsage, RequestUsages, Requests, ResumableScopes, RunNames, Runs,
-    SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord, ScopeStep, Scopes, StateRecord,
-    States, StepResult, StepResults, StoredPayload, Table, TargetResult, TaskError, TimerKey,
-    TimerKind, Timers, Work, check_row, decode_key, decode_record, decode_row, encode_key,
-    encode_record,
+    Cluster, ClusterRecord, ClusterSettings, ClusterSettingsRecord, ConcurrencyHolders,
+    ConcurrencyKey, ConcurrencyKeyNumbers, ConcurrencyKeyRecord, ConcurrencyKeys, ConcurrencyQueue,
+    Cursor, Event, History, HistoryRecord, IdempotencyKeys, ItemRecord, Items, IterationResults,
+    KeySharing, LabelQueueRecord, LabelQueueSet, LabelQueues, LabelSet, Lease, ModuleRecord,
+    Modules, PayloadOwner, PayloadPart, PayloadRef, Payloads, PayloadsHeld, PendingWorks,
+    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
+    RequestAgeRecord, RequestAges, RequestRecord, RequestUsage, RequestUsages, Requests,
+    ResumableScopes, RunNames, Runs, SchemaChecks, ScopeId, ScopePath, ScopeProgress, ScopeRecord,
+    ScopeStep, Scopes, StateRecord, States, StepResult, StepResults, StoredPayload, Table,
+    TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row, decode_key,
+    decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply, reply};
 use std::any::type_name;
@@ -59,7 +59,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=101).collect(),
+        (1..=102).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -236,6 +236,12 @@ fn cluster_rows() -> Vec<Row> {
             RequestUsage {
                 count: 1,
                 bytes: 80,
+            },
+        ),
+        row::<ClusterSettings>(
+            (),
+            ClusterSettingsRecord {
+                requests_max: 9_000_000,
             },
         ),
         row::<Quarantine>(

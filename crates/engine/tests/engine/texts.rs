@@ -421,6 +421,12 @@ fn rejections_of_data() -> Vec<Rejection> {
             kind: QuarantinedKind::ActionRun,
             name: text(),
         },
+        Rejection::SettingOutOfRange {
+            name: text(),
+            value: 5,
+            min: 7,
+            max: 9,
+        },
     ]
 }
 

@@ -12,7 +12,7 @@ use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view::KeyCursor;
 use flotilla_engine::{
     AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,
-    NewRecord, SetCondition, SetKey, SweepKeys, TrimStream, TrimTo,
+    NewRecord, SetClusterSettings, SetCondition, SetKey, SweepKeys, TrimStream, TrimTo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -35,6 +35,9 @@ pub(in crate::property) enum DataIntent {
     Sweep,
     CreateNamespace,
     DeleteNamespace,
+    SetSettings {
+        requests_max: u64,
+    },
     CreateStream {
         stream: u8,
         count_max: u64,
@@ -89,6 +92,7 @@ fn on_keys() -> impl Strategy<Value = DataIntent> {
         1 => Just(DataIntent::Sweep),
         1 => Just(DataIntent::CreateNamespace),
         1 => Just(DataIntent::DeleteNamespace),
+        1 => (99_999..100_009_u64).prop_map(|requests_max| DataIntent::SetSettings { requests_max }),
     ]
 }
 
@@ -111,6 +115,9 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
         }),
         DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace::default()),
         DataIntent::DeleteNamespace => Body::DeleteNamespace(DeleteNamespace {}),
+        DataIntent::SetSettings { requests_max } => Body::SetClusterSettings(SetClusterSettings {
+            requests_max: Some(*requests_max),
+        }),
         DataIntent::CreateStream { stream, count_max } => Body::CreateStream(CreateStream {
             stream: stream_name(*stream),
             settings: settings(*stream, *count_max),

@@ -188,7 +188,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in (0..=u8::MAX).cycle().take(2_000) {
+    for pick in (0..=u8::MAX).cycle().take(3_000) {
         let mut sample = |histories: BoxedStrategy<Vec<Move>>| {
             let tree = histories.new_tree(&mut runner);
             tree.expect("a history").current()
@@ -239,7 +239,7 @@ const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun Ca
     DecideSchemaCheck DecideLocks RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
-    SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
+    SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace SetClusterSettings \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
     NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted DeleteWorkflow \
     WorkflowStarted RunBegan ConcurrencyWaiting RunRetried RunResumed PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \

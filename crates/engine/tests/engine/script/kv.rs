@@ -1,4 +1,4 @@
-//! Parses commands on keys and namespaces and renders them.
+//! Parses commands on keys, namespaces and settings, and renders them.
 
 use super::line::Line;
 use super::show::{option, text};
@@ -7,12 +7,13 @@ use flotilla_engine::ids::KvKey;
 use flotilla_engine::rows::{KeyExpiries, KeyRecord};
 use flotilla_engine::view::{self, KeyCursor, KeySelection, PageRange};
 use flotilla_engine::{
-    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,
+    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetClusterSettings, SetCondition, SetKey,
+    SweepKeys,
 };
 use std::num::NonZeroU64;
 
 /// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys from=MS`; `create-namespace` and
-/// `delete-namespace` act on the one that `namespace=` names
+/// `delete-namespace` act on the one that `namespace=` names; `set-cluster max-request-ids=N`
 pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
     Some(match verb {
         "set" => Body::SetKey(SetKey {
@@ -33,6 +34,9 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "create-namespace" => Body::CreateNamespace(CreateNamespace::default()),
         "delete-namespace" => Body::DeleteNamespace(DeleteNamespace {}),
+        "set-cluster" => Body::SetClusterSettings(SetClusterSettings {
+            requests_max: line.number("max-request-ids"),
+        }),
         _ => return None,
     })
 }

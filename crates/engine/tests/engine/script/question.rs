@@ -173,6 +173,10 @@ fn show(world: &World, line: &mut Line) -> String {
                 cluster.requests.count
             )
         }
+        "settings" => {
+            let settings = view::cluster_settings(&world.store).expect("memory does not fail");
+            format!("max request ids {}\n", settings.requests_max)
+        }
         "workflow" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             show_workflow(world, (namespace, name))

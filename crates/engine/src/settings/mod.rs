@@ -1,0 +1,5 @@
+//! The settings of the cluster (A42).
+
+mod set;
+
+pub use set::SetClusterSettings;
