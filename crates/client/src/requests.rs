@@ -201,6 +201,7 @@ prepare_id! {
     CreateNamespaceRequest
     DeleteNamespaceRequest
     ReleaseQuarantinedRequest
+    SetClusterSettingsRequest
 }
 
 /// Requests without such fields, by their pace: those that change members name the member.

@@ -178,6 +178,8 @@ calls! { ClusterServiceClient:
     Read list_quarantined(ListQuarantinedRequest) -> ListQuarantinedResponse = list_quarantined;
     /// Releases a quarantined item.
     Write release_quarantined(ReleaseQuarantinedRequest) -> ReleaseQuarantinedResponse = release_quarantined;
+    /// Changes settings of the cluster.
+    Write set_cluster_settings(SetClusterSettingsRequest) -> SetClusterSettingsResponse = set_cluster_settings;
 }
 
 calls! { KvServiceClient:

@@ -18,6 +18,9 @@ pub(crate) struct ClusterView {
     /// in text output: the fields of the JSON are a contract.
     #[serde(skip)]
     engine_version: u32,
+    /// Absent while the node reads no state. Only in text output, too.
+    #[serde(skip)]
+    max_request_ids: Option<u64>,
     nodes: Vec<NodeView>,
     #[serde(skip)]
     responding_node_id: u64,
@@ -102,6 +105,9 @@ impl ClusterView {
             self.responding_node_id,
             table(&self.nodes)
         );
+        if let Some(max) = self.max_request_ids {
+            text.push_str(&format!("\n\nsettings: max-request-ids {max}"));
+        }
         if let Some(upgrade) = self.upgrade() {
             text.push_str(&format!("\n\n{upgrade}"));
         }
@@ -134,6 +140,7 @@ impl From<v1::ClusterStatus> for ClusterView {
             leader_id: status.leader_id,
             term: status.term,
             engine_version: status.engine_version,
+            max_request_ids: status.settings.map(|settings| settings.max_request_ids),
             nodes: status
                 .nodes
                 .into_iter()
@@ -241,6 +248,9 @@ mod tests {
             nodes: vec![node],
             responding_node_id: 1,
             engine_version: 1,
+            settings: Some(v1::ClusterSettings {
+                max_request_ids: 6_000_000,
+            }),
         }
     }
 
@@ -276,7 +286,9 @@ mod tests {
             NODE  ADDRESS         ROLE          VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
             1     127.0.0.1:9000  stale leader  true   false    42   41       -         1    00ff00ff00ff@40  0.1.0
             2                     unreachable   true   false    0    0        -         42   -
-            3                     unreachable   true   false    0    0        -         42   -"#]].assert_eq(&view.text());
+            3                     unreachable   true   false    0    0        -         42   -
+
+            settings: max-request-ids 6000000"#]].assert_eq(&view.text());
         expect!["1 of 3 voters answer, but 2 are needed: start the unreachable ones"]
             .assert_eq(&view.advice());
         view.nodes[1].standing = "follower".to_owned();
@@ -316,7 +328,9 @@ mod tests {
             cluster c1, led by node 1 in term 3, on engine version 1, as node 1 sees it
 
             NODE  ADDRESS         ROLE    VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
-            1     127.0.0.1:9000  leader  true   true     42   41       -         1    00ff00ff00ff@40  0.1.0"#]]
+            1     127.0.0.1:9000  leader  true   true     42   41       -         1    00ff00ff00ff@40  0.1.0
+
+            settings: max-request-ids 6000000"#]]
         .assert_eq(&cluster(Some(1)).text());
     }
 }

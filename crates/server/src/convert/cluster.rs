@@ -13,6 +13,7 @@ pub(crate) fn message(status: Status, responding_node_id: NodeId) -> v1::Cluster
         nodes: status.nodes.into_iter().map(node).collect(),
         responding_node_id: responding_node_id.0,
         engine_version: status.engine_version,
+        settings: None,
     }
 }
 

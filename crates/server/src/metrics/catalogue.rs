@@ -166,6 +166,11 @@ metrics! {
     TASKS_UNSERVED Gauge "flotilla_tasks_unserved" ["namespace", "action"] "tasks"
         "Tasks that wait for a worker while no healthy worker that takes tasks handles their \
          action. Limited to 100 actions like the waiting tasks.";
+    REQUEST_IDS Gauge "flotilla_request_ids" [] "ids"
+        "Remembered request ids.";
+    REQUEST_IDS_MAX Gauge "flotilla_request_ids_max" [] "ids"
+        "The number of remembered request ids from which on the cluster refuses new work, except in \
+         namespaces that have fewer than their share. `flo cluster set` changes it.";
     WORKERS Gauge "flotilla_workers" ["status"] "workers"
         "Registered workers, including the embedded ones.";
 

@@ -181,6 +181,12 @@ fn work(page: &mut Page, context: &Context) {
         &ACTION_RUNS,
         cluster.map(|cluster| cluster.action_runs_count),
     );
+    page.maybe(&REQUEST_IDS, cluster.map(|cluster| cluster.requests.count));
+    let settings = state.as_ref().map(|state| state.settings);
+    page.maybe(
+        &REQUEST_IDS_MAX,
+        settings.map(|settings| settings.requests_max),
+    );
     let state = state.unwrap_or_default();
     for (metric, tasks) in [
         (&TASKS_READY, &state.ready),

@@ -3,7 +3,7 @@
 use crate::limits::{METRIC_ACTIONS_MAX, METRIC_LEASES_MAX, METRIC_ROWS_MAX};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, TasksByAction};
-use flotilla_engine::{ClusterRecord, QuarantinedKind};
+use flotilla_engine::{ClusterRecord, ClusterSettingsRecord, QuarantinedKind};
 use flotilla_leader::ActionKey;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ const STATUSES: [&str; 4] = ["idle", "active", "draining", "unhealthy"];
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) cluster: ClusterRecord,
+    pub(super) settings: ClusterSettingsRecord,
     pub(super) ready: ByAction,
     pub(super) leased: ByAction,
     /// Ready tasks whose action no worker handles.
@@ -46,6 +47,7 @@ impl State {
         let unknown = workers.leases_count.saturating_sub(leased.visited);
         Ok(Self {
             cluster: view::cluster(reader)?,
+            settings: view::cluster_settings(reader)?,
             unserved: ByAction::new(unserved.collect(), 0),
             ready: ByAction::new(ready, 0),
             leased: ByAction::new(leased.by_action, unknown),

@@ -8,6 +8,7 @@ mod promote;
 mod quarantine;
 mod remove;
 mod restore;
+mod set;
 mod snapshot;
 mod status;
 mod transfer_leader;
@@ -25,6 +26,7 @@ pub(crate) enum ClusterCommand {
     Promote(promote::Promote),
     Remove(remove::Remove),
     TransferLeader(transfer_leader::TransferLeader),
+    Set(set::Set),
     Snapshot(snapshot::Snapshot),
     Backup(backup::Backup),
     Verify(verify::Verify),
@@ -41,6 +43,7 @@ impl ClusterCommand {
             Self::Promote(promote) => promote.run(session).await,
             Self::Remove(remove) => remove.run(session).await,
             Self::TransferLeader(transfer_leader) => transfer_leader.run(session).await,
+            Self::Set(set) => set.run(session).await,
             Self::Snapshot(snapshot) => snapshot.run(session).await,
             Self::Backup(backup) => backup.run(session).await,
             Self::Verify(verify) => verify.run(session).await,

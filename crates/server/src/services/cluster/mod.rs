@@ -2,6 +2,7 @@
 
 mod backup;
 mod quarantine;
+mod settings;
 
 use super::serve_call;
 use crate::context::Context;
@@ -42,7 +43,12 @@ impl ClusterService for Clusters {
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         serve_call(request, async |_, _| {
             let status = self.context.gateway.replica().status().await;
-            Ok(convert::cluster::message(status, self.context.node))
+            let settings = settings::read(&self.context);
+            let message = convert::cluster::message(status, self.context.node);
+            Ok(v1::ClusterStatus {
+                settings,
+                ..message
+            })
         })
         .await
     }
@@ -161,6 +167,16 @@ impl ClusterService for Clusters {
     ) -> Result<Response<v1::ReleaseQuarantinedResponse>, Status> {
         serve_call(call, |deadline, request| {
             quarantine::release(&self.context, request, deadline)
+        })
+        .await
+    }
+
+    async fn set_cluster_settings(
+        &self,
+        call: Request<v1::SetClusterSettingsRequest>,
+    ) -> Result<Response<v1::SetClusterSettingsResponse>, Status> {
+        serve_call(call, |deadline, request| {
+            settings::set(&self.context, request, deadline)
         })
         .await
     }
