@@ -26,9 +26,10 @@ is given. This page is generated from the source files of the limits.
 ";
 
 /// The files, in an order in which each constant comes before its users.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("What is stored and run", "crates/engine/src/limits.rs"),
     ("Requests to a node", "crates/server/src/limits.rs"),
+    ("The leader", "crates/leader/src/limits.rs"),
     ("WebAssembly", "crates/wasm/src/limits.rs"),
 ];
 

@@ -30,7 +30,7 @@ impl Abuse for HungDisk {
         let leader = arena.cluster.leader();
         arena.set_fsync_delay(leader, HANG);
         arena.pass(HANG / 2);
-        // The write that hangs goes on doing so.
+        // The write that hangs is not affected.
         arena.set_fsync_delay(leader, Duration::ZERO);
         format!("a write to the leader's log takes {} s", HANG.as_secs())
     }

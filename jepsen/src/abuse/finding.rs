@@ -95,7 +95,7 @@ impl Finding {
         expect(
             self.ended.is_empty(),
             format!(
-                "expected all nodes to go on, but these ended: {:?}",
+                "expected all nodes to continue, but these ended: {:?}",
                 self.ended
             ),
         );

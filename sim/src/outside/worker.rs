@@ -95,7 +95,7 @@ impl Worker {
         self.caller.insist(command).await;
     }
 
-    /// Works until so many tasks were begun.
+    /// Works until this many tasks were begun.
     async fn work(&mut self, tasks_count: u64) {
         let mut jobs = Jobs::new();
         let mut begun_count = 0;
@@ -125,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Opens a stream to the node that it believes to be the leader, or to any; meanwhile, the jobs go on.
+    /// Opens a stream to the node that it believes to be the leader, or to any. The jobs continue meanwhile.
     async fn connect(&mut self, jobs: &mut Jobs) -> Link {
         loop {
             let pause = self.caller.random.within(5..50);

@@ -12,7 +12,7 @@ fn register(flo: &Flo) {
     let _ = flo.text(&[&register[..], &limits].concat());
 }
 
-/// Starts a task on a node that has none: each worker that has a task is drained.
+/// Starts a task on a node without one: each worker that has a task is drained.
 fn invoke_elsewhere(flo: &Flo, count: usize) {
     let _ = flo.text(&["action", "invoke", "looping", "--async"]);
     let runs = await_runs(flo, "running", |running| running == count);
