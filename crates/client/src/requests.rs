@@ -229,6 +229,8 @@ prepare_nothing! { Unknown:
     PromoteLearnerRequest
     RemoveNodeRequest
     TransferLeaderRequest
+    DrainNodeRequest
+    UndrainNodeRequest
     TakeSnapshotRequest
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) changing: Arc<Mutex<()>>,
     /// The disk, as last measured.
     pub(crate) disk: watch::Sender<Disk>,
+    /// Whether this member is drained.
+    pub(crate) drained: watch::Sender<bool>,
     /// Permits for concurrent backups.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) shutdown: CancellationToken,

@@ -221,6 +221,12 @@ impl Replica {
         self.core().leader_contact.standstill()
     }
 
+    /// Whether this node is drained: it must not lead, and callers that wait must wait at another one.
+    #[must_use]
+    pub fn drained(&self) -> watch::Receiver<bool> {
+        self.core().drained.subscribe()
+    }
+
     /// Whether this node belongs to a cluster, according to its own log: not while it waits to be
     /// added, or for the other first members.
     #[must_use]

@@ -10,7 +10,7 @@ use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::rebuild::Rebuild;
 use crate::cluster::{
-    disk_pressure, divergence, hung_disk, leader_contact, log_purge, recovery, retirement,
+    disk_pressure, divergence, drain, hung_disk, leader_contact, log_purge, recovery, retirement,
 };
 use crate::core::{Core, SubmitCounters};
 use crate::environment::Environment;
@@ -309,6 +309,7 @@ async fn assemble(
         installs: Installs::default(),
         changing: Arc::new(Mutex::new(())),
         disk: watch::Sender::default(),
+        drained: watch::Sender::new(false),
         backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
         shutdown: CancellationToken::new(),
         appends: TaskTracker::new(),
@@ -346,6 +347,7 @@ fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) 
     run(core, divergence::watch_divergence(Arc::clone(core)));
     run(core, log_purge::maintain_log(Arc::clone(core)));
     run(core, hung_disk::watch_log(Arc::clone(core)));
+    run(core, drain::watch_drain(Arc::clone(core)));
     run(core, leader_contact::watch_leader_contact(Arc::clone(core)));
     run(core, retirement::watch_removal(Arc::clone(core)));
     let applied_position = core.applied_state.applied_position.subscribe();

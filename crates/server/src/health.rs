@@ -37,6 +37,7 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
     let replica = context.gateway.replica();
     let mut leadership = replica.leadership();
     let (mut readable, mut fatal) = (replica.readable(), replica.fatal());
+    let mut drained = replica.drained();
     // The health service works without a leader too.
     reporter
         .set_service_status(CLUSTER, ServingStatus::Serving)
@@ -46,6 +47,7 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
     loop {
         readable.mark_unchanged();
         fatal.mark_unchanged();
+        drained.mark_unchanged();
         let now = leadership.borrow_and_update().clone();
         context.metrics.leadership_changed(&known, &now);
         known = now;
@@ -60,6 +62,7 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
             changed = leadership.changed() => changed,
             changed = readable.changed() => changed,
             changed = fatal.changed() => changed,
+            changed = drained.changed() => changed,
         };
         if changed.is_err() {
             return;

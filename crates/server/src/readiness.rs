@@ -20,7 +20,7 @@ pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
 }
 
 /// Whether the node may serve: it runs, is not stopping, is a member, has caught up with the log
-/// since its start, has recent contact with a leader that has a quorum, which may be itself, and
+/// since its start, is not drained, has recent contact with a leader that has a quorum, which may be itself, and
 /// applies what that leader commits.
 ///
 /// # Errors
@@ -36,6 +36,9 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
     }
     if !replica.is_readable() {
         return Err(ReadError::NodeCatchingUp.into());
+    }
+    if *replica.drained().borrow() {
+        return Err(Refusal::node_drained());
     }
     if !replica.has_leader_contact() {
         let message =

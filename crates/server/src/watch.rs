@@ -69,10 +69,27 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     shared: Arc<S>,
 }
 
-/// Returns once callers cannot wait at this node any longer, with what to tell a waiting caller: the node stops, or has
-/// learned nothing of what the cluster commits for longer than an election takes. The same call at another node
-/// continues the wait.
+/// Returns once callers cannot wait at this node any longer, with what to tell a waiting caller: the node is cut off or
+/// drained. The same call at another node continues the wait.
 pub(crate) async fn interrupted(context: &Context) -> Refusal {
+    let mut drained = context.gateway.replica().drained();
+    let is_drained = async {
+        if drained.wait_for(|is_drained| *is_drained).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        refusal = cut_off(context) => refusal,
+        () = is_drained => Refusal::node_drained(),
+    }
+}
+
+/// Returns once the node stops, or has learned nothing of what the cluster commits for longer than an election takes, with
+/// what to tell a waiting caller.
+///
+/// A worker at the leader waits for this only: it leaves a drained node when that no longer leads.
+pub(crate) async fn cut_off(context: &Context) -> Refusal {
     let mut standstill = context.gateway.replica().standstill();
     let stands_still = async {
         match standstill

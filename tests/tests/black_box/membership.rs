@@ -75,11 +75,56 @@ fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
         .expect(1, "node_not_found");
     flo.refused(&["cluster", "transfer-leader"])
         .expect(3, "last_voter");
+    flo.refused(&["cluster", "drain", "1"])
+        .expect(3, "no_voter_to_lead")
+        .hints("flo cluster undrain");
+    flo.refused(&["cluster", "drain", "7"])
+        .expect(1, "node_not_found");
+    flo.refused(&["cluster", "undrain", "7"])
+        .expect(1, "node_not_found");
     flo.refused(&["cluster", "remove", "1"])
         .expect(3, "last_voter")
         .hints("promote another node first");
     flo.refused(&["cluster", "remove", "0"])
         .expect(2, "invalid_argument");
+}
+
+#[test]
+fn a_drained_node_does_not_lead_and_is_put_back_into_service() {
+    let cluster = Cluster::start();
+    let flo = cluster.flo();
+    drop(flo.text(&["cluster", "transfer-leader", "2"]));
+    assert_eq!(
+        said(&flo, &["cluster", "drain", "2"]),
+        "node 2 is now drained"
+    );
+    assert_eq!(
+        said(&cluster.flo_at(2), &["cluster", "drain", "2"]),
+        "node 2 is already drained"
+    );
+    let status = flo.json(&["cluster", "status"]);
+    assert_ne!(status["leader_id"], json!(2));
+    let node = |id: usize| &status["nodes"][id - 1];
+    assert_eq!(
+        (&node(2)["drained"], &node(2)["role"]),
+        (&json!(true), &json!("follower"))
+    );
+    assert_eq!(node(1)["drained"], json!(null));
+    assert!(said(&flo, &["cluster", "status"]).contains("drained follower"));
+    flo.refused(&["cluster", "transfer-leader", "2"])
+        .expect(3, "voter_drained")
+        .hints("flo cluster undrain");
+    drop(cluster.flo_at(2).text(&["kv", "set", "key", "1"]));
+    let undrained = flo.json(&["cluster", "undrain", "2"]);
+    assert_eq!(undrained, json!({"node_id": 2, "changed": true}));
+    assert_eq!(
+        said(&flo, &["cluster", "undrain", "2"]),
+        "node 2 is already in service"
+    );
+    assert_eq!(
+        said(&flo, &["cluster", "transfer-leader", "2"]),
+        "node 2 is now the leader"
+    );
 }
 
 #[test]

@@ -39,9 +39,12 @@ struct NodeView {
     lag: u64,
     healthy: bool,
     version: String,
+    /// Only of a drained node.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    drained: bool,
     #[serde(skip)]
     engine_version: u32,
-    /// The role for people, which distinguishes a leader without followers.
+    /// The role for people, which distinguishes a leader without followers and a drained node.
     #[serde(skip)]
     standing: String,
 }
@@ -161,6 +164,7 @@ impl NodeView {
         let standing = match node.role() {
             v1::NodeRole::Leader if is_stale => "stale leader".to_owned(),
             v1::NodeRole::Unspecified if !node.healthy => UNREACHABLE.to_owned(),
+            _ if node.drained => format!("drained {role}"),
             _ => role.clone(),
         };
         Self {
@@ -176,6 +180,7 @@ impl NodeView {
             lag: node.lag,
             healthy: node.healthy && !is_stale,
             version: node.version,
+            drained: node.drained,
             engine_version: node.engine_version,
         }
     }
@@ -320,6 +325,20 @@ mod tests {
         let view = ClusterView::from(status);
         expect!["all use engine version 1; version 2 begins once no node runs an older binary: 1"]
             .assert_eq(&view.upgrade().expect("node 1 is older"));
+    }
+
+    #[test]
+    fn a_drained_node_is_shown_as_such() {
+        let mut status = message(Some(2));
+        let node = &mut status.nodes[0];
+        (node.role, node.drained) = (v1::NodeRole::Follower.into(), true);
+        let view = ClusterView::from(status);
+        assert!(view.text().contains("drained follower"), "{}", view.text());
+        let json = serde_json::to_string(&view).expect("printable");
+        assert!(
+            json.contains(r#""role":"follower""#) && json.contains(r#""drained":true"#),
+            "{json}"
+        );
     }
 
     #[test]

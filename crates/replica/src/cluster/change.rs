@@ -30,6 +30,16 @@ pub enum ClusterChange {
         /// The voter; unset for the one that follows most closely.
         to: Option<NodeId>,
     },
+    /// Drains a member: it keeps its vote, but does not lead, and ends what waits there.
+    DrainNode {
+        /// The member to drain.
+        node_id: NodeId,
+    },
+    /// Ends the drain of a member. Needs no leader.
+    UndrainNode {
+        /// The drained member.
+        node_id: NodeId,
+    },
 }
 
 /// Why a change was refused. Nothing has changed then.
@@ -115,6 +125,15 @@ pub enum ChangeRefusal {
         /// The newest engine version that the node knows.
         known: u32,
     },
+    /// The member does not respond.
+    #[error("expected node {} to respond, but it does not", .0.0)]
+    NodeSilent(NodeId),
+    /// The voter is drained, so it must not lead.
+    #[error("expected a voter that may lead, but node {} is drained", .0.0)]
+    VoterDrained(NodeId),
+    /// All other voters are down or drained.
+    #[error("expected another voter that is up and not drained, but without node {} there is none", .0.0)]
+    NoVoterToLead(NodeId),
 }
 
 impl ChangeRefusal {
@@ -139,6 +158,13 @@ impl ChangeRefusal {
             Self::LastVoter(_) => "promote another node first",
             Self::QuorumAtRisk { .. } => {
                 "restore the other voters first: without most of them nothing can be written"
+            }
+            Self::NodeSilent(_) => {
+                "start the node; `flo cluster status` shows which members are up"
+            }
+            Self::VoterDrained(_) => "`flo cluster undrain` ends its drain",
+            Self::NoVoterToLead(_) => {
+                "start another voter, or end its drain with `flo cluster undrain`; `flo cluster status` shows them"
             }
             Self::BinaryTooOld { .. } => "start the node with the binary that the members run",
             Self::MembershipChangeInProgress => "retry when it has ended",

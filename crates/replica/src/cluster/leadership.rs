@@ -102,6 +102,9 @@ impl Core {
             Some(to) if !self.is_reachable(to.0, &stored).await => {
                 return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout));
             }
+            Some(to) if self.is_other_drained(to.0, &stored).await => {
+                return Attempt::Done(Err(ChangeRefusal::VoterDrained(to)));
+            }
             Some(to) => to.0,
             None if voters.len() < 2 => {
                 return Attempt::Done(Err(ChangeRefusal::LastVoter(own)));
@@ -145,8 +148,8 @@ impl Core {
         closest.map(|follower| follower.node_id)
     }
 
-    /// The other voters that have recently answered a heartbeat; empty on a node that does not
-    /// lead.
+    /// The other voters that may lead and have recently answered a heartbeat; empty on a node that does
+    /// not lead.
     pub(crate) fn followers(&self) -> Vec<Follower> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -171,7 +174,7 @@ impl Core {
         let others = replication.iter();
         others
             .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
-            .filter(|(node_id, _)| is_reachable(node_id))
+            .filter(|(node_id, _)| is_reachable(node_id) && !self.local.is_drained(**node_id))
             .map(follower)
             .collect()
     }
@@ -197,7 +200,7 @@ pub(crate) async fn watch_leadership(
             (known.term, known.is_self) != (seen.term, seen.is_self)
         };
         if is_other {
-            local.forget_disk_pressures();
+            local.forget_reports();
         }
         leadership.send_if_modified(|known| {
             let is_new = *known != seen;

@@ -45,9 +45,13 @@ impl Core {
     ) -> Result<bool, ChangeError> {
         let leader_wait = self.leader_wait(deadline);
         loop {
-            let attempt = match self.destination(leader_wait).await? {
-                None => self.change_here(change.clone(), deadline).await,
-                Some(leader) => self.forward_change(&leader, &change, deadline).await,
+            let attempt = match &change {
+                // It needs no leader.
+                ClusterChange::UndrainNode { node_id } => self.undrain(*node_id, deadline).await,
+                change => match self.destination(leader_wait).await? {
+                    None => self.change_here(change.clone(), deadline).await,
+                    Some(leader) => self.forward_change(&leader, change, deadline).await,
+                },
             };
             match attempt {
                 Attempt::Done(judged) => return Ok(judged?),
@@ -93,6 +97,10 @@ impl Core {
             ClusterChange::PromoteLearner { node_id } => self.promote(node_id, basis).await,
             ClusterChange::RemoveNode { node_id } => self.remove(node_id, basis).await,
             ClusterChange::TransferLeader { to } => self.transfer_leader(to, deadline).await,
+            ClusterChange::DrainNode { node_id } => {
+                self.drain(node_id, &basis.stored, deadline).await
+            }
+            ClusterChange::UndrainNode { node_id } => self.undrain(node_id, deadline).await,
         }
     }
 

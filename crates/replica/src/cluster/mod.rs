@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod disk_pressure;
 pub(crate) mod divergence;
+pub(crate) mod drain;
 pub(crate) mod formation;
 pub(crate) mod hung_disk;
 pub(crate) mod leader_contact;

@@ -54,6 +54,8 @@ pub struct NodeStatus {
     pub lag: u64,
     /// Whether it responds and its state has not diverged.
     pub is_healthy: bool,
+    /// Whether it is drained.
+    pub is_drained: bool,
     /// The version of its binary.
     pub version: String,
     /// The newest engine version that its binary knows; 0 if it does not respond.
@@ -139,7 +141,8 @@ pub(crate) async fn collect(core: &Core) -> Status {
     }
 }
 
-async fn ask(core: &Core, node_id: u64, peer_address: &str) -> Option<StatusResponse> {
+/// Asks a member for its status; `None` if it does not respond in time.
+pub(crate) async fn ask(core: &Core, node_id: u64, peer_address: &str) -> Option<StatusResponse> {
     if node_id == core.local.node_id {
         return Some(own(core));
     }
@@ -172,6 +175,7 @@ fn node_status(
         digest: None,
         lag: last_log_index,
         is_healthy: false,
+        is_drained: false,
         version: String::new(),
         engine_version: 0,
     };
@@ -191,6 +195,7 @@ fn node_status(
         }),
         lag: last_log_index.saturating_sub(answer.applied_index),
         is_healthy: !answer.diverged,
+        is_drained: answer.drained,
         version: answer.version.clone(),
         // A release from before there was a second version reports none.
         engine_version: answer.engine_version.max(ENGINE_VERSION_FIRST),
@@ -203,6 +208,7 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
     let applied_position = *core.applied_state.applied_position.borrow();
     let is_leading = core.is_leading();
     let snapshot_index = core.snapshot_index().unwrap_or(0);
+    let drained = core.is_drained();
     let metrics = core.raft.metrics();
     // Borrowed last and only once. While consensus waits to write its metrics, a holder that
     // borrows them again waits for consensus, and consensus waits for the holder: a deadlock.
@@ -220,6 +226,7 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
         diverged: core.is_diverged(),
         version: core.local.version.clone(),
         engine_version: core.local.engine_version,
+        drained,
     }
 }
 

@@ -172,6 +172,7 @@ impl Session<'_> {
                         target,
                         convert::disk_pressure_in(response.disk_pressure),
                     );
+                    local.note_drained(target, response.drained);
                     let response = convert::appended_in(response);
                     if let Ok(Ok(Some(matching))) = &response {
                         local.note_acknowledged(target, self.vote, *matching);

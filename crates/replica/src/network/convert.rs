@@ -96,6 +96,7 @@ pub(crate) fn appended_out(
     result: &StreamAppendResult<TypeConfig>,
     wall_ms: u64,
     room: DiskPressure,
+    drained: bool,
 ) -> protocol::AppendResponse {
     let result = match result {
         Ok(last) => append_response::Result::Matched(protocol::Matched {
@@ -111,6 +112,7 @@ pub(crate) fn appended_out(
     protocol::AppendResponse {
         sent_at_ms: wall_ms,
         disk_pressure: disk_pressure_out(room),
+        drained,
         result: Some(result),
     }
 }
@@ -290,7 +292,8 @@ mod tests {
             Err(StreamAppendError::Conflict(log_id)),
             Err(StreamAppendError::HigherVote(Vote::new(3, 2))),
         ] {
-            let arrived = appended_in(appended_out(&result, 7, DiskPressure::Normal)).unwrap();
+            let arrived =
+                appended_in(appended_out(&result, 7, DiskPressure::Normal, false)).unwrap();
             assert_eq!(
                 arrived.map_err(|e| e.to_string()),
                 result.map_err(|e| e.to_string())

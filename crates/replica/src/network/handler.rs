@@ -8,7 +8,7 @@ use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 use crate::network::convert;
 use crate::network::protocol::{
-    AppendRequest, AppendResponse, DiskLow, Done, FetchSnapshotRequest, ForwardRequest,
+    AppendRequest, AppendResponse, DiskLow, Done, DrainedSet, FetchSnapshotRequest, ForwardRequest,
     ForwardResponse, KnownMember, NotLeader, Opened, Overloaded, ProbeRequest, ProbeResponse,
     Sender, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
     TransferLeaderResponse, Unknown, VoteRequest, VoteResponse, forward_request, forward_response,
@@ -117,6 +117,7 @@ impl PeerCalls for Handler {
                         &result,
                         wall_ms,
                         core.disk_pressure(),
+                        core.is_drained(),
                     ))
                 });
             let responses: Responses<AppendResponse> = Box::pin(responses);
@@ -211,6 +212,10 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             self.admit(request.sender.clone())?;
+            if request.to_node_id == self.core.local.node_id && self.core.is_drained() {
+                let refusal = "it is drained".to_owned();
+                return Ok(TransferLeaderResponse { refusal });
+            }
             let request = convert::transfer_in(request)?;
             let handled = self.core.raft.handle_transfer_leader(request).await;
             let refusal = match handled.map_err(|error| PeerError::Failed(error.to_string()))? {
@@ -371,6 +376,10 @@ async fn answer(
             Ok(index) => forward_response::Answer::SnapshotIndex(index),
             Err(_) => forward_response::Answer::Unknown(Unknown {}),
         },
+        Some(forward_request::Body::SetDrained(set)) => {
+            let changed = core.set_drained(set.drained);
+            forward_response::Answer::DrainedSet(DrainedSet { changed })
+        }
         Some(forward_request::Body::Open(_)) | None => {
             forward_response::Answer::Unknown(Unknown {})
         }

@@ -40,6 +40,8 @@ pub(crate) struct Local {
     acknowledged: Mutex<BTreeMap<u64, (Vote, LogId)>>,
     /// The others' disk pressure, as reported since the last change of leaders.
     disk_pressures: Mutex<BTreeMap<u64, DiskPressure>>,
+    /// The others that are drained, as reported since the last change of leaders.
+    drained: Mutex<BTreeSet<u64>>,
 }
 
 /// This node's name.
@@ -67,6 +69,7 @@ impl Local {
             hosts: Mutex::new(name.hosts),
             acknowledged: Mutex::default(),
             disk_pressures: Mutex::default(),
+            drained: Mutex::default(),
         }
     }
 
@@ -181,10 +184,25 @@ impl Local {
         self.disk_pressures().insert(node_id, disk_pressure);
     }
 
-    /// Clears the others' disk pressure: only a leader receives it, and reports from an earlier
-    /// term may be outdated.
-    pub(crate) fn forget_disk_pressures(&self) {
+    /// Records whether a node is drained.
+    pub(crate) fn note_drained(&self, node_id: u64, is_drained: bool) {
+        let mut drained = self.drained();
+        match is_drained {
+            true => drained.insert(node_id),
+            false => drained.remove(&node_id),
+        };
+    }
+
+    /// Whether another node is drained, as last reported.
+    pub(crate) fn is_drained(&self, node_id: u64) -> bool {
+        self.drained().contains(&node_id)
+    }
+
+    /// Clears what the others have reported about their disks and drains: only a leader receives it, and
+    /// reports from an earlier term may be outdated.
+    pub(crate) fn forget_reports(&self) {
         self.disk_pressures().clear();
+        self.drained().clear();
     }
 
     /// A node's disk pressure, as last reported; `None` before its first report.
@@ -203,6 +221,10 @@ impl Local {
         self.disk_pressures
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drained(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.drained.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hosts(&self) -> MutexGuard<'_, BTreeSet<String>> {

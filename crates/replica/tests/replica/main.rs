@@ -5,6 +5,7 @@ mod callers;
 mod cluster;
 mod disk_pressure;
 mod divergence;
+mod drain;
 mod foreign;
 mod formation;
 mod hung_disk;

@@ -31,6 +31,7 @@ fn node(status: NodeStatus) -> v1::NodeStatus {
         healthy: status.is_healthy,
         version: status.version,
         engine_version: status.engine_version,
+        drained: status.is_drained,
     }
 }
 

@@ -5,7 +5,7 @@
 //! the last of them is deleted. It polls the leader on the same gRPC stream as outside workers. The
 //! engine treats it like any other worker, with one exception: when its node dies, its tasks are
 //! taken back immediately, and each has used an attempt. A node that stops returns them itself, as
-//! the same attempts. A node's workers share its slots.
+//! the same attempts; so does a drained one. A node's workers share its slots.
 
 mod decided;
 mod embedded_workers;
@@ -31,13 +31,16 @@ use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view;
 use flotilla_engine::{Effect, NodeId};
 use flotilla_replica::{Notice, Subscription};
+use futures::future::{Either, select};
 use runner::Runner;
 use slots::Slots;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// The delay before a failed read of the actions is retried.
 const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
@@ -53,27 +56,57 @@ struct Shared {
     context: Arc<Context>,
     runner: Arc<Runner>,
     slots: Arc<Slots>,
+    /// Cancelled when the node stops or is drained.
+    stop: CancellationToken,
 }
 
-/// Starts the embedded workers, which run up to `slots` calls at the same time. Ends with `context.shutdown`.
+/// Starts the embedded workers, which run up to `slots` calls at the same time, except while the node is drained. Ends with
+/// `context.shutdown`.
 pub(crate) fn start(context: Arc<Context>, slots: usize) -> JoinHandle<()> {
     tokio::spawn(async move {
-        if let Some(runner) = Runner::new(context.clone()) {
-            let (runner, slots) = (Arc::new(runner), Slots::new(slots));
-            supervise(Shared {
-                context,
-                runner,
-                slots,
-            })
-            .await;
+        let Some(runner) = Runner::new(context.clone()) else {
+            return;
+        };
+        let (runner, slots) = (Arc::new(runner), Slots::new(slots));
+        while is_in_service(&context).await {
+            let stop = context.shutdown.child_token();
+            let supervising = pin!(supervise(Shared {
+                context: context.clone(),
+                runner: runner.clone(),
+                slots: slots.clone(),
+                stop: stop.clone(),
+            }));
+            match select(supervising, pin!(drained(&context))).await {
+                Either::Left(_) => return,
+                Either::Right((_, supervising)) => {
+                    stop.cancel();
+                    supervising.await;
+                }
+            }
         }
     })
+}
+
+/// Waits until the node is not drained; false if it stops first.
+async fn is_in_service(context: &Context) -> bool {
+    let mut drained = context.gateway.replica().drained();
+    tokio::select! {
+        biased;
+        () = context.shutdown.cancelled() => false,
+        is_undrained = drained.wait_for(|is_drained| !is_drained) => is_undrained.is_ok(),
+    }
+}
+
+/// Waits until the node is drained, or its replica has ended.
+async fn drained(context: &Context) {
+    let mut drained = context.gateway.replica().drained();
+    drop(drained.wait_for(|is_drained| *is_drained).await);
 }
 
 /// Keeps one worker for each namespace that has WASM actions.
 async fn supervise(shared: Shared) {
     let context = shared.context.clone();
-    let (gateway, shutdown) = (&context.gateway, &context.shutdown);
+    let (gateway, stop) = (&context.gateway, shared.stop.clone());
     let mut subscription = gateway.replica().subscribe();
     let mut embedded_workers = EmbeddedWorkers::new(shared);
     let mut is_first = true;
@@ -91,7 +124,7 @@ async fn supervise(shared: Shared) {
         let Ok(wanted) = gateway.scan(Freshness::Stale, deadline, wanted).await else {
             tokio::select! {
                 () = sleep(READ_AGAIN_DELAY) => continue,
-                () = shutdown.cancelled() => break,
+                () = stop.cancelled() => break,
             }
         };
         is_first = false;
@@ -99,7 +132,7 @@ async fn supervise(shared: Shared) {
         tokio::select! {
             is_open = modules_changed(&mut subscription) => if !is_open { break },
             () = embedded_workers.member_ended() => {}
-            () = shutdown.cancelled() => break,
+            () = stop.cancelled() => break,
         }
     }
     embedded_workers.end().await;

@@ -38,17 +38,17 @@ enum StreamEnd {
     Again,
     /// There is nothing left to do.
     Withdrawn,
-    /// The node stops.
+    /// The node stops or is drained.
     Stopped,
 }
 
-/// Works until the node stops, or until the namespace has no WASM action and the last task is done.
+/// Works until the node stops or is drained, or until the namespace has no WASM action and the last task is done.
 pub(super) async fn run(
     shared: Shared,
     namespace: Namespace,
     mut actions: watch::Receiver<Actionset>,
 ) {
-    let shutdown = shared.context.shutdown.clone();
+    let stop = shared.stop.clone();
     let registration = Registration::new(&shared, namespace.clone());
     let mut worker = Worker {
         shared,
@@ -66,7 +66,7 @@ pub(super) async fn run(
         }
         tokio::select! {
             () = sleep(REOPEN_DELAY) => {}
-            () = shutdown.cancelled() => break,
+            () = stop.cancelled() => break,
         }
     }
     worker.stop().await;
@@ -97,7 +97,7 @@ impl Worker {
         let mut share = self.shared.slots.share();
         let mut heartbeat = interval(HEARTBEAT_INTERVAL);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let shutdown = self.shared.context.shutdown.clone();
+        let stop = self.shared.stop.clone();
         loop {
             if link.offer(self.offer(&mut share)).await.is_err() {
                 return Ok(StreamEnd::Again);
@@ -129,7 +129,7 @@ impl Worker {
                 } else {
                     break;
                 },
-                () = shutdown.cancelled() => break,
+                () = stop.cancelled() => break,
             }
         }
         // Until the leader has ended the stream, it may assign tasks to this worker.
@@ -141,7 +141,7 @@ impl Worker {
     async fn stop(self) {
         drop(self.task_pool);
         if let Err(refusal) = self.registration.release().await {
-            tracing::info!(%refusal, "the tasks of a stopping node were not returned, and lose an attempt");
+            tracing::info!(%refusal, "the tasks of a stopping or drained node were not returned, and lose an attempt");
         }
     }
 

@@ -134,6 +134,9 @@ fn code(refusal: &ChangeRefusal) -> ServerCode {
         ChangeRefusal::MembershipChangeInProgress => ServerCode::MembershipChangeInProgress,
         ChangeRefusal::LeadershipTransferTimeout => ServerCode::LeadershipTransferTimeout,
         ChangeRefusal::BinaryTooOld { .. } => ServerCode::BinaryTooOld,
+        ChangeRefusal::NodeSilent(_) => ServerCode::NodeUnreachable,
+        ChangeRefusal::VoterDrained(_) => ServerCode::VoterDrained,
+        ChangeRefusal::NoVoterToLead(_) => ServerCode::NoVoterToLead,
     }
 }
 

@@ -76,12 +76,14 @@ codes! {
         "The node's state differs from that of the others, and it has stopped serving.";
     NodeStandstill "node_standstill" Unavailable
         "The node has lost contact with the leader, or applies nothing: it ends what waits there. Another node may serve.";
+    NodeDrained "node_drained" Unavailable
+        "An operator has drained the node: it ends what waits there. Another node serves.";
     ShuttingDown "shutting_down" Unavailable
         "The node is stopping.";
     Unavailable "unavailable" Unavailable
         "A cause outside the request failed; a retry may succeed.";
     NodeUnreachable "node_unreachable" FailedPrecondition
-        "No node is reachable at the address of the new member.";
+        "No node responds at the address of the member.";
     NodeMismatch "node_mismatch" FailedPrecondition
         "A different node is reachable at the address of the new member.";
     NodeNotEmpty "node_not_empty" FailedPrecondition
@@ -98,6 +100,10 @@ codes! {
         "The member is a learner, so it cannot lead.";
     NodeLagging "node_lagging" Unavailable
         "The member did not catch up before the deadline; nothing was changed.";
+    VoterDrained "voter_drained" FailedPrecondition
+        "The member is drained, so it must not lead.";
+    NoVoterToLead "no_voter_to_lead" FailedPrecondition
+        "All other voters are down or drained; nothing was changed.";
     LastVoter "last_voter" FailedPrecondition
         "The member is the last voter.";
     QuorumAtRisk "quorum_at_risk" FailedPrecondition

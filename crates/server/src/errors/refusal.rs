@@ -86,6 +86,13 @@ impl Refusal {
         Self::new(ServerCode::Unavailable, message)
     }
 
+    /// An operator has drained this node.
+    pub(crate) fn node_drained() -> Self {
+        let message = "expected the node to be in service, but an operator has drained it";
+        Self::new(ServerCode::NodeDrained, message)
+            .with_hint("ask another node; `flo cluster undrain` ends the drain")
+    }
+
     /// This node is stopping.
     pub(crate) fn shutting_down() -> Self {
         let message = "expected the node to keep running, but it is stopping";

@@ -5,7 +5,7 @@ use super::handshake::Handshake;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
-use crate::watch::interrupted;
+use crate::watch::cut_off;
 use flotilla_api::v1;
 use flotilla_leader::{Hub, Leased, Revocation, Session, ToWorker};
 use prost::Message;
@@ -80,7 +80,7 @@ async fn gather(
 ) -> Result<(), Refusal> {
     let mut next = tokio::select! {
         next = timeout_at(deadline, session.next()) => next.ok().flatten(),
-        refusal = interrupted(context) => return Err(refusal),
+        refusal = cut_off(context) => return Err(refusal),
     };
     while let Some(message) = next {
         match message {

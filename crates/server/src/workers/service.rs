@@ -10,6 +10,7 @@ use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
 use crate::request;
 use crate::services::serve_call;
+use crate::watch::interrupted;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use flotilla_engine::{AddTaskInfo, Command, reply};
@@ -126,7 +127,10 @@ impl WorkerService for Workers {
         }
         let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
         let response = self.leaders.await_tasks(&self.context, request, deadline);
-        Ok(Response::new(response.await?))
+        tokio::select! {
+            response = response => Ok(Response::new(response?)),
+            refusal = interrupted(&self.context) => Err(refusal.into()),
+        }
     }
 
     async fn complete(

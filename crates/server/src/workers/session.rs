@@ -10,7 +10,7 @@ use crate::limits::{
     HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX,
 };
-use crate::watch::interrupted;
+use crate::watch::cut_off;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
 use flotilla_leader::channel::{Bounds, Receiver, Sender, channel};
@@ -90,7 +90,7 @@ impl Connection {
         // A node that stops also closes its polls: the worker learns the cause, not the consequence.
         let ended = tokio::select! {
             biased;
-            refusal = interrupted(&context) => Err(refusal),
+            refusal = cut_off(&context) => Err(refusal),
             ended = self.talk() => ended,
         };
         if let Err(refusal) = ended {

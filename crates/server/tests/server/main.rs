@@ -7,6 +7,7 @@
 
 mod actions;
 mod dead_letters;
+mod drain;
 mod embedded;
 mod groups;
 mod keys;

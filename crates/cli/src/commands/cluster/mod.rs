@@ -4,6 +4,7 @@ mod add_learner;
 mod backup;
 mod backup_file;
 mod blocking;
+mod drain;
 mod promote;
 mod quarantine;
 mod remove;
@@ -12,6 +13,7 @@ mod set;
 mod snapshot;
 mod status;
 mod transfer_leader;
+mod undrain;
 mod verify;
 
 use crate::failure::Failure;
@@ -27,6 +29,8 @@ pub(crate) enum ClusterCommand {
     Remove(remove::Remove),
     TransferLeader(transfer_leader::TransferLeader),
     Set(set::Set),
+    Drain(drain::Drain),
+    Undrain(undrain::Undrain),
     Snapshot(snapshot::Snapshot),
     Backup(backup::Backup),
     Verify(verify::Verify),
@@ -44,6 +48,8 @@ impl ClusterCommand {
             Self::Remove(remove) => remove.run(session).await,
             Self::TransferLeader(transfer_leader) => transfer_leader.run(session).await,
             Self::Set(set) => set.run(session).await,
+            Self::Drain(drain) => drain.run(session).await,
+            Self::Undrain(undrain) => undrain.run(session).await,
             Self::Snapshot(snapshot) => snapshot.run(session).await,
             Self::Backup(backup) => backup.run(session).await,
             Self::Verify(verify) => verify.run(session).await,

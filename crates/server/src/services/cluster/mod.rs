@@ -123,6 +123,32 @@ impl ClusterService for Clusters {
         .await
     }
 
+    async fn drain_node(
+        &self,
+        call: Request<v1::DrainNodeRequest>,
+    ) -> Result<Response<v1::DrainNodeResponse>, Status> {
+        serve_call(call, async |deadline, request| {
+            let node_id = request::node_id(request.node_id)?;
+            let change = ClusterChange::DrainNode { node_id };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::DrainNodeResponse { changed })
+        })
+        .await
+    }
+
+    async fn undrain_node(
+        &self,
+        call: Request<v1::UndrainNodeRequest>,
+    ) -> Result<Response<v1::UndrainNodeResponse>, Status> {
+        serve_call(call, async |deadline, request| {
+            let node_id = request::node_id(request.node_id)?;
+            let change = ClusterChange::UndrainNode { node_id };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::UndrainNodeResponse { changed })
+        })
+        .await
+    }
+
     async fn take_snapshot(
         &self,
         call: Request<v1::TakeSnapshotRequest>,
