@@ -225,6 +225,7 @@ prepare_nothing! { Prompt:
 prepare_nothing! { Unknown:
     GetStatusRequest
     GetNodeUsageRequest
+    InspectNodeRequest
     AddLearnerRequest
     PromoteLearnerRequest
     RemoveNodeRequest

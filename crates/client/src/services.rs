@@ -170,6 +170,8 @@ calls! { ClusterServiceClient:
     Write promote_learner(PromoteLearnerRequest) -> PromoteLearnerResponse = promote_learner;
     /// Removes a member permanently.
     Write remove_node(RemoveNodeRequest) -> RemoveNodeResponse = remove_node;
+    /// Returns what waits on a member.
+    Read inspect_node(InspectNodeRequest) -> NodeInspection = inspect_node;
     /// Makes a member take a snapshot.
     Write take_snapshot(TakeSnapshotRequest) -> TakeSnapshotResponse = take_snapshot;
     /// Transfers leadership to another voter.

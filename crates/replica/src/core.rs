@@ -6,6 +6,7 @@ use crate::cluster::disk_pressure::Disk;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::Leadership;
 use crate::fatal::FatalError;
+use crate::inspection::Inspector;
 use crate::log::store::LogStore;
 use crate::network::calls::PeerError;
 use crate::network::installs::Installs;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) drained: watch::Sender<bool>,
     /// Permits for concurrent backups.
     pub(crate) backups: Arc<Semaphore>,
+    /// Says what waits on this node.
+    pub(crate) inspector: Arc<dyn Inspector>,
     pub(crate) shutdown: CancellationToken,
     /// The open streams of appends from peers.
     pub(crate) appends: TaskTracker,

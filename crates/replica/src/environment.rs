@@ -3,6 +3,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::execution::Execution;
+use crate::inspection::{Inspector, NoInspector};
 use crate::network::transport::{GrpcTransport, Transport};
 use crate::rocks_storage::RocksStorage;
 use crate::storage::Storage;
@@ -76,6 +77,8 @@ pub struct Environment {
     pub execution: Execution,
     /// Receives its observations.
     pub observer: Arc<dyn Observer>,
+    /// Says what waits on its node.
+    pub inspector: Arc<dyn Inspector>,
 }
 
 impl Default for Environment {
@@ -87,6 +90,7 @@ impl Default for Environment {
             storage: Arc::new(RocksStorage),
             execution: Execution::default(),
             observer: Arc::new(NoObserver),
+            inspector: Arc::new(NoInspector),
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct FollowerGauge {
     pub node_id: NodeId,
     /// The last entry that it is known to have.
     pub matched_index: u64,
+    /// Whether it has said that it is drained.
+    pub is_drained: bool,
 }
 
 /// The replica's current values.
@@ -119,6 +121,7 @@ fn with_consensus(core: &Core, known: Gauges) -> Gauges {
             .map(|(node_id, matched)| FollowerGauge {
                 node_id: NodeId(*node_id),
                 matched_index: matched.as_ref().map_or(0, |log_id| log_id.index()),
+                is_drained: core.local.is_drained(*node_id),
             })
             .collect(),
         ..known

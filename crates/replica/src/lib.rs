@@ -20,6 +20,7 @@ mod fatal;
 mod framing;
 mod gauges;
 mod identity;
+mod inspection;
 mod log;
 mod membership;
 mod network;
@@ -56,6 +57,9 @@ pub use environment::{Environment, NoObserver, NoOffers, Observer, OfferSource};
 pub use execution::{BlockingPool, Execution, JobKind, Pace};
 pub use fatal::FatalError;
 pub use gauges::{FollowerGauge, Gauges};
+pub use inspection::{
+    InspectError, Inspector, NoInspector, Pending, PendingClass, PendingCommands, PendingInstall,
+};
 pub use log::contents::LogContents;
 pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 pub use log::record::RecordError;

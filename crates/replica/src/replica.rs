@@ -11,6 +11,7 @@ use crate::environment::Environment;
 use crate::execution::{BlockingPool, JobKind};
 use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
+use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
 use crate::read::ReadError;
 use crate::running::Running;
@@ -21,6 +22,7 @@ use crate::state::rows;
 use crate::submit::SubmitError;
 use crate::tuning::Tuning;
 use crate::view::View;
+use bytes::Bytes;
 use flotilla_engine::{Command, NodeId, Rejection, Reply};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -284,6 +286,25 @@ impl Replica {
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
         self.core().change(change, deadline).await
+    }
+
+    /// What waits at this replica.
+    #[must_use]
+    pub fn pending(&self) -> Pending {
+        self.core().pending()
+    }
+
+    /// What waits on a member, in the encoding of its [`Inspector`](crate::Inspector). Needs no leader.
+    ///
+    /// # Errors
+    /// [`InspectError`].
+    pub async fn inspect(
+        &self,
+        node_id: NodeId,
+        rows_max: u32,
+        deadline: Instant,
+    ) -> Result<Bytes, InspectError> {
+        self.core().inspect(node_id, rows_max, deadline).await
     }
 
     /// Begins a snapshot now, without waiting for it.

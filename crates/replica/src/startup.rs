@@ -311,6 +311,7 @@ async fn assemble(
         disk: watch::Sender::default(),
         drained: watch::Sender::new(false),
         backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
+        inspector: Arc::clone(&environment.inspector),
         shutdown: CancellationToken::new(),
         appends: TaskTracker::new(),
         _lock: opened.lock,

@@ -22,6 +22,7 @@ mod faults;
 mod gateway;
 mod health;
 mod http;
+mod inspect;
 mod limits;
 mod memory;
 mod metrics;

@@ -87,6 +87,10 @@ pub(crate) const PAGE_ROWS_DEFAULT: u32 = 100;
 pub(crate) const PAGE_ROWS_MAX: u32 = 1_000;
 /// A page token. In bytes.
 pub(crate) const PAGE_TOKEN_BYTES_MAX: usize = 4_096;
+/// The maximum number of rows in each section of an inspection.
+pub(crate) const INSPECTION_ROWS_MAX: u32 = 100;
+/// As [`INSPECTION_ROWS_MAX`], if the caller names no limit.
+pub(crate) const INSPECTION_ROWS_DEFAULT: u32 = 20;
 
 /// The timeout of a request without one.
 pub(crate) const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);

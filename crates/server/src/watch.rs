@@ -168,6 +168,24 @@ impl Watchers {
         }
     }
 
+    /// The number of callers by what they wait for and, if that has one, by its namespace.
+    pub(crate) fn counts(&self) -> BTreeMap<(&'static str, String), usize> {
+        let mut counts = BTreeMap::new();
+        let mut add =
+            |kind, namespace, count| *counts.entry((kind, namespace)).or_default() += count;
+        let of_run = |(namespace, _): &RunKey| namespace.to_string();
+        self.runs.each(|key, count| add("run", of_run(key), count));
+        self.ended_runs
+            .each(|key, count| add("run_end", of_run(key), count));
+        self.action_runs
+            .each(|_, count| add("action_run", String::new(), count));
+        self.streams
+            .each(|(namespace, _), count| add("stream", namespace.to_string(), count));
+        self.groups
+            .each(|(namespace, _, _), count| add("group", namespace.to_string(), count));
+        counts
+    }
+
     fn wake_all(&self) {
         self.runs.notify_all();
         self.ended_runs.notify_all();
@@ -206,6 +224,13 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
     fn notify_all(&self) {
         for entry in self.lock().entries.values() {
             entry.notify();
+        }
+    }
+
+    /// Calls `visit` with each key and its number of watches.
+    fn each(&self, mut visit: impl FnMut(&K, usize)) {
+        for (key, entry) in &self.lock().entries {
+            visit(key, entry.watches_count);
         }
     }
 

@@ -10,7 +10,9 @@ use crate::record::Record;
 use crate::time::{MachineClock, Time};
 use flotilla_engine::NodeId;
 use flotilla_leader::{Hub, PlantedBug, Schemas};
-use flotilla_replica::{Config, Environment, Execution, Formation, NoObserver, Replica, Tuning};
+use flotilla_replica::{
+    Config, Environment, Execution, Formation, NoInspector, NoObserver, Replica, Tuning,
+};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -198,6 +200,7 @@ impl Machine {
             storage: Arc::new(self.disk.clone()),
             execution: Execution::CallersRuntime(self.pace.clone()),
             observer: Arc::new(NoObserver),
+            inspector: Arc::new(NoInspector),
         };
         (environment, hub)
     }

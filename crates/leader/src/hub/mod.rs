@@ -18,6 +18,7 @@ use crate::bug::PlantedBug;
 use crate::channel::{Bounds, Receiver, channel};
 use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
+use flotilla_engine::ids::Namespace;
 use flotilla_replica::OfferSource;
 use polls::Polls;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,17 @@ pub struct Hub {
     due: Notify,
     /// Notified when an embedded worker has lost its poll.
     departed: Notify,
+}
+
+/// The open polls of a namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollSummary {
+    /// The workers that poll.
+    pub workers_count: usize,
+    /// The tasks that they would take now.
+    pub free_slots: u64,
+    /// The actions for which tasks may wait, among those that they take.
+    pub waiting_actions_count: usize,
 }
 
 /// An open poll; dropping it closes it, however its user ends. Tasks in flight to it stay leased,
@@ -197,6 +209,12 @@ impl Hub {
         }
     }
 
+    /// The open polls by namespace, for an operator.
+    #[must_use]
+    pub fn summaries(&self) -> BTreeMap<Namespace, PollSummary> {
+        self.lock().summaries()
+    }
+
     /// Whether the worker has an open poll.
     pub(crate) fn is_open(&self, key: &WorkerKey) -> bool {
         self.lock().is_open(key)
@@ -299,7 +317,7 @@ impl Drop for OpenPoll {
 mod tests {
     use super::poll::testing::task;
     use super::*;
-    use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
+    use flotilla_engine::ids::{ActionName, WorkerId};
     use futures::FutureExt;
 
     const ABSENCE: Duration = Duration::from_secs(3);
@@ -327,6 +345,23 @@ mod tests {
             Namespace::default_namespace(),
             ActionName::new("charge").unwrap(),
         )
+    }
+
+    #[test]
+    fn an_operator_sees_workers_slots_and_actions_that_wait_by_namespace() {
+        let hub = leading();
+        assert_eq!(hub.summaries(), BTreeMap::new());
+        let poll = hub.open(request("w1")).unwrap();
+        poll.set_total(3).unwrap();
+        let _other = hub.open(request("w2")).unwrap();
+        hub.task_waits(&charge());
+        let expected = PollSummary {
+            workers_count: 2,
+            free_slots: 3,
+            waiting_actions_count: 1,
+        };
+        let namespace = Namespace::default_namespace();
+        assert_eq!(hub.summaries(), BTreeMap::from([(namespace, expected)]));
     }
 
     fn leading() -> Arc<Hub> {

@@ -90,6 +90,16 @@ impl PendingActions {
         }
     }
 
+    /// The actions for which tasks may wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &ActionKey> {
+        let waits =
+            |pending_action: &PendingAction| pending_action.may_wait || pending_action.is_scanned;
+        let actions = self.actions.iter();
+        actions
+            .filter(move |(_, one)| waits(one))
+            .map(|(key, _)| key)
+    }
+
     /// Whether a scan of some action is due.
     pub(super) fn is_any_due(&self) -> bool {
         !self.due.is_empty()

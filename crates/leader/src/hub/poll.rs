@@ -141,7 +141,8 @@ impl Poll {
         self.free() > 0
     }
 
-    fn free(&self) -> u64 {
+    /// How many tasks it would take now.
+    pub(super) fn free(&self) -> u64 {
         if self.request.is_draining {
             return 0;
         }

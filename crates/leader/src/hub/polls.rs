@@ -1,10 +1,12 @@
 //! The open polls, as they are under the hub's lock.
 
+use super::PollSummary;
 use super::pending_actions::{PendingActions, ScanResult};
 use super::poll::{ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToWorker, WorkerKey};
 use crate::bug::PlantedBug;
 use crate::channel::Sender;
 use flotilla_engine::Offer;
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::{Duration, Instant};
@@ -132,6 +134,21 @@ impl Polls {
         } else {
             PollClosed::Lost
         }
+    }
+
+    /// The open polls by namespace.
+    pub(super) fn summaries(&self) -> BTreeMap<Namespace, PollSummary> {
+        let mut summaries: BTreeMap<Namespace, PollSummary> = BTreeMap::new();
+        for poll in self.open.values() {
+            let summary = summaries.entry(poll.key().namespace.clone()).or_default();
+            summary.workers_count += 1;
+            summary.free_slots = summary.free_slots.saturating_add(poll.free());
+        }
+        for (namespace, _) in self.pending_actions.waiting() {
+            let summary = summaries.entry(namespace.clone()).or_default();
+            summary.waiting_actions_count += 1;
+        }
+        summaries
     }
 
     /// Sets the running total of a poll; false if the poll is no longer open.

@@ -149,6 +149,14 @@ impl FairLane {
         weight
     }
 
+    /// The waiting commands by namespace: how many, and their size in bytes.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (&Namespace, usize, usize)> {
+        self.by_namespace.iter().map(|(namespace, queue)| {
+            let bytes = queue.submissions.iter().map(|submission| submission.bytes);
+            (namespace, queue.submissions.len(), bytes.sum())
+        })
+    }
+
     fn removed(&mut self, submission: &Submission) {
         self.count -= 1;
         self.bytes -= submission.bytes;

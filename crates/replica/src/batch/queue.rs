@@ -1,6 +1,7 @@
 //! The queue of commands that wait to be proposed, bounded by class and fair to namespaces (design rules 2 and 13).
 
 use crate::batch::fair_lane::FairLane;
+use crate::inspection::{PendingClass, PendingCommands};
 use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
 use flotilla_engine::{Admission, Command, Rejection, Reply};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -217,6 +218,26 @@ impl Queue {
         }
     }
 
+    /// The current content by namespace and class.
+    pub(crate) fn pending(&self) -> Vec<PendingCommands> {
+        let lanes = self.lanes();
+        let classes = [
+            (PendingClass::Obligation, &lanes.obligations),
+            (PendingClass::Progress, &lanes.progress),
+            (PendingClass::Intake, &lanes.intake),
+        ];
+        let rows = classes.into_iter().flat_map(|(class, lane)| {
+            lane.waiting()
+                .map(move |(namespace, count, bytes)| PendingCommands {
+                    namespace: namespace.clone(),
+                    class,
+                    count,
+                    bytes,
+                })
+        });
+        rows.collect()
+    }
+
     /// Waits until the queue is not empty.
     pub(crate) async fn wait(&self) {
         while self.is_empty() {
@@ -400,6 +421,26 @@ mod tests {
             assert!(push(&queue, Admission::Progress, 1).is_ok());
         }
         assert!(push(&queue, Admission::Progress, 1).is_err());
+    }
+
+    #[test]
+    fn an_operator_sees_what_waits_by_namespace_and_class() {
+        let queue = queue();
+        let mut other = command(Admission::Intake);
+        other.namespace = Namespace::new("other").expect("a name");
+        push_at(&queue, queue.arrive(), other, 7).expect("there is room");
+        for bytes in [1, 2] {
+            push(&queue, Admission::Progress, bytes).expect("there is room");
+        }
+        let seen = queue.pending().into_iter();
+        let seen = seen.map(|row| (row.namespace.to_string(), row.class, row.count, row.bytes));
+        let expected = [
+            ("default", PendingClass::Progress, 2, 3),
+            ("other", PendingClass::Intake, 1, 7),
+        ];
+        let expected = expected
+            .map(|(namespace, class, count, bytes)| (namespace.to_owned(), class, count, bytes));
+        assert_eq!(seen.collect::<Vec<_>>(), expected);
     }
 
     #[test]

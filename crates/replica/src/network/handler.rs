@@ -380,6 +380,9 @@ async fn answer(
             let changed = core.set_drained(set.drained);
             forward_response::Answer::DrainedSet(DrainedSet { changed })
         }
+        Some(forward_request::Body::Inspect(inspect)) => {
+            forward_response::Answer::Inspection(core.inspector.inspect(inspect.rows_max))
+        }
         Some(forward_request::Body::Open(_)) | None => {
             forward_response::Answer::Unknown(Unknown {})
         }

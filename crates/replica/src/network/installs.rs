@@ -1,9 +1,12 @@
 //! The snapshot that a member receives: one at a time, and the newest leader's.
 
+use crate::inspection::PendingInstall;
 use crate::log::vote::Vote;
 use crate::network::calls::PeerError;
+use flotilla_engine::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The snapshot that is being received.
@@ -22,6 +25,7 @@ pub(crate) struct Installs {
 /// The install that runs, or that waits for an older one to end.
 struct Latest {
     vote: Vote,
+    since: Instant,
     stop: CancellationToken,
 }
 
@@ -42,6 +46,7 @@ impl Installs {
         let stop = CancellationToken::new();
         let latest = Latest {
             vote,
+            since: Instant::now(),
             stop: stop.clone(),
         };
         self.replace(latest)?;
@@ -59,6 +64,15 @@ impl Installs {
     /// Installs that were refused since the start, because another one was being received.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The snapshot that is being received.
+    pub(crate) fn pending(&self) -> Option<PendingInstall> {
+        let latest = self.latest();
+        latest.as_ref().map(|latest| PendingInstall {
+            leader: NodeId(latest.vote.leader_id.voted_for),
+            age: latest.since.elapsed(),
+        })
     }
 
     fn replace(&self, latest: Latest) -> Result<(), PeerError> {

@@ -2,7 +2,7 @@
 
 use crate::limits::{
     ADMIN_CONNECTIONS_MAX, CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, HANDSHAKES_MAX,
-    PEER_CONNECTIONS_MAX,
+    HTTP_CONNECTIONS_MAX, PEER_CONNECTIONS_MAX,
 };
 use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
@@ -26,11 +26,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a node's port for gRPC. A process that may open few files has few connections: its data needs files, too.
+    /// The bounds of a node's port. A process that may open few files has few connections: its data needs files, too.
     pub(crate) fn of(port: Port) -> Self {
         let total_max = match port {
             Port::Peers => PEER_CONNECTIONS_MAX,
-            Port::Clients | Port::Http => CLIENT_CONNECTIONS_MAX,
+            Port::Clients => CLIENT_CONNECTIONS_MAX,
+            Port::Http => return Self::of_http(),
             Port::Admin => ADMIN_CONNECTIONS_MAX,
         };
         let files_max = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
@@ -41,6 +42,56 @@ impl Bounds {
             address_max: total_max / 2,
             handshakes_max: HANDSHAKES_MAX.min(total_max / 2),
         }
+    }
+
+    /// None counts as established, so the oldest one is stopped for a new one: anybody may connect and be silent, or not
+    /// read a response.
+    fn of_http() -> Self {
+        Self {
+            total_max: 2 * HTTP_CONNECTIONS_MAX,
+            address_max: 2 * HTTP_CONNECTIONS_MAX,
+            handshakes_max: HTTP_CONNECTIONS_MAX,
+        }
+    }
+}
+
+/// The connections of all ports of a node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeConnections {
+    by_port: [(Port, Arc<Admission>); 4],
+}
+
+/// How many connections a port has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// All connections.
+    pub(crate) total: usize,
+    /// Those whose handshake has not finished.
+    pub(crate) handshakes: usize,
+    /// The maximum number of connections.
+    pub(crate) total_max: usize,
+}
+
+impl NodeConnections {
+    /// No connections yet.
+    pub(crate) fn new() -> Self {
+        let ports = [Port::Clients, Port::Peers, Port::Http, Port::Admin];
+        let by_port = ports.map(|port| (port, Admission::new(Bounds::of(port))));
+        Self { by_port }
+    }
+
+    /// The connections of a port.
+    pub(crate) fn of(&self, port: Port) -> Arc<Admission> {
+        let found = self.by_port.iter().find(|(one, _)| *one == port);
+        let (_, admission) = found.expect("every port has its connections");
+        Arc::clone(admission)
+    }
+
+    /// How many connections each port has, by its name.
+    pub(crate) fn ports(&self) -> [(&'static str, Usage); 4] {
+        self.by_port
+            .each_ref()
+            .map(|(port, admission)| (port.name(), admission.usage()))
     }
 }
 
@@ -136,6 +187,16 @@ impl Admission {
             number,
             stop,
         })
+    }
+
+    /// How many connections there are.
+    pub(crate) fn usage(&self) -> Usage {
+        let state = self.state();
+        Usage {
+            total: state.total,
+            handshakes: state.handshakes.len(),
+            total_max: self.bounds.total_max,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -33,7 +33,7 @@ use flotilla_engine::{Effect, NodeId};
 use flotilla_replica::{Notice, Subscription};
 use futures::future::{Either, select};
 use runner::Runner;
-use slots::Slots;
+pub(crate) use slots::Slots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
@@ -60,14 +60,14 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// Starts the embedded workers, which run up to `slots` calls at the same time, except while the node is drained. Ends with
+/// Starts the embedded workers, which run as many calls at the same time as there are slots, except while the node is drained. Ends with
 /// `context.shutdown`.
-pub(crate) fn start(context: Arc<Context>, slots: usize) -> JoinHandle<()> {
+pub(crate) fn start(context: Arc<Context>, slots: Arc<Slots>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let Some(runner) = Runner::new(context.clone()) else {
             return;
         };
-        let (runner, slots) = (Arc::new(runner), Slots::new(slots));
+        let runner = Arc::new(runner);
         while is_in_service(&context).await {
             let stop = context.shutdown.child_token();
             let supervising = pin!(supervise(Shared {

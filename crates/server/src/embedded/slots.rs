@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 /// cost: when one slot is left, one task per namespace may arrive before the other workers have
 /// withdrawn their offers. Such a task waits for a slot, first come, first served, and its lease is
 /// kept.
-pub(super) struct Slots {
+pub(crate) struct Slots {
     total: usize,
     running: Arc<Semaphore>,
     usage: watch::Sender<Usage>,
@@ -44,7 +44,8 @@ pub(super) struct Slot {
 }
 
 impl Slots {
-    pub(super) fn new(total: usize) -> Arc<Self> {
+    /// This many slots, all free.
+    pub(crate) fn new(total: usize) -> Arc<Self> {
         Arc::new(Self {
             total,
             running: Arc::new(Semaphore::new(total)),
@@ -53,8 +54,13 @@ impl Slots {
     }
 
     /// The total number of slots.
-    pub(super) fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.total
+    }
+
+    /// The number of tasks that run or wait for a slot.
+    pub(crate) fn tasks_count(&self) -> usize {
+        self.usage.borrow().tasks
     }
 
     /// Takes a place in the line for a slot.

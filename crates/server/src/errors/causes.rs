@@ -6,7 +6,7 @@ use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{Rejection, StartRejection};
 use flotilla_replica::{
-    BackupError, ChangeError, ChangeRefusal, ReadError, Standstill, SubmitError,
+    BackupError, ChangeError, ChangeRefusal, InspectError, ReadError, Standstill, SubmitError,
 };
 use std::time::Duration;
 use tonic::Code;
@@ -137,6 +137,17 @@ fn code(refusal: &ChangeRefusal) -> ServerCode {
         ChangeRefusal::NodeSilent(_) => ServerCode::NodeUnreachable,
         ChangeRefusal::VoterDrained(_) => ServerCode::VoterDrained,
         ChangeRefusal::NoVoterToLead(_) => ServerCode::NoVoterToLead,
+    }
+}
+
+impl From<InspectError> for Refusal {
+    fn from(error: InspectError) -> Self {
+        let code = match error {
+            InspectError::NodeNotMember(_) => ServerCode::NodeNotFound,
+            InspectError::NodeSilent(_) => ServerCode::NodeUnreachable,
+        };
+        Self::new(code, error.to_string())
+            .with_hint("`flo cluster status` shows the members, and which of them are up")
     }
 }
 

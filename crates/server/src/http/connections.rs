@@ -3,9 +3,7 @@
 use super::{router, starting_router};
 use crate::connections::{Admission, Bounds, next};
 use crate::context::Context;
-use crate::limits::{
-    HTTP_BUFFER_BYTES_MAX, HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE,
-};
+use crate::limits::{HTTP_BUFFER_BYTES_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
 use crate::tls::{Port, Tls};
 use axum::Router;
 use hyper::server::conn::http1;
@@ -25,6 +23,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) fn serve(
     context: Arc<Context>,
     listener: TcpListener,
+    admission: Arc<Admission>,
     shutdown: CancellationToken,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
@@ -36,7 +35,7 @@ pub(crate) fn serve(
             port: Port::Http,
             shutdown: shutdown.clone(),
         };
-        let accepting = accept(&listener, &handler, &connections);
+        let accepting = accept(&listener, &handler, &admission, &connections);
         tokio::select! {
             never = accepting => match never {},
             () = shutdown.cancelled() => {}
@@ -61,7 +60,8 @@ pub(crate) async fn serve_start(
         port,
         shutdown: started,
     };
-    accept(listener, &handler, &TaskTracker::new()).await
+    let admission = Admission::new(Bounds::of(Port::Http));
+    accept(listener, &handler, &admission, &TaskTracker::new()).await
 }
 
 /// Serves one connection.
@@ -76,17 +76,11 @@ struct ConnectionHandler {
 async fn accept(
     listener: &TcpListener,
     handler: &ConnectionHandler,
+    admission: &Arc<Admission>,
     connections: &TaskTracker,
 ) -> Infallible {
-    // None counts as established, so the oldest one is stopped for a new one: anybody may connect and be silent, or not read a
-    // response.
-    let admission = Admission::new(Bounds {
-        total_max: 2 * HTTP_CONNECTIONS_MAX,
-        address_max: 2 * HTTP_CONNECTIONS_MAX,
-        handshakes_max: HTTP_CONNECTIONS_MAX,
-    });
     loop {
-        if let Some((stream, admitted)) = next(listener, &admission).await {
+        if let Some((stream, admitted)) = next(listener, admission).await {
             let serving = handler.clone().serve_connection(stream);
             connections.spawn(async move {
                 tokio::select! {

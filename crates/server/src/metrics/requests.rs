@@ -44,6 +44,7 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Method {
+    in_flight: AtomicU64,
     by_code: [AtomicU64; CODES.len()],
     time: Histogram,
 }
@@ -82,9 +83,11 @@ impl Requests {
     /// Begins a request; `path` is that of its URI.
     pub(crate) fn begin(self: &Arc<Self>, path: &str) -> InFlight {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let method = self.methods.get(path).unwrap_or(&self.other).clone();
+        method.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight {
             requests: self.clone(),
-            method: self.methods.get(path).unwrap_or(&self.other).clone(),
+            method,
             since: Instant::now(),
             code: Code::Cancelled,
         }
@@ -93,6 +96,16 @@ impl Requests {
     /// The number of requests in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// The methods that have requests in flight, with their number.
+    pub(crate) fn in_flight_by_method(&self) -> Vec<(&str, u64)> {
+        let named = self.methods.iter();
+        let named = named.map(|(path, method)| (path.trim_start_matches('/'), method));
+        let all = named.chain([(OTHER, &self.other)]);
+        all.map(|(name, method)| (name, method.in_flight.load(Ordering::Relaxed)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 
     /// The counts of the methods that were called.
@@ -131,6 +144,7 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.requests.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.method.in_flight.fetch_sub(1, Ordering::Relaxed);
         let code = usize::try_from(i32::from(self.code)).unwrap_or_default();
         if let Some(count) = self.method.by_code.get(code) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -168,6 +182,7 @@ mod tests {
         requests.begin("/a").record_response(Code::Unimplemented);
         let open = requests.begin("/b");
         assert_eq!(requests.in_flight(), 1);
+        assert_eq!(requests.in_flight_by_method(), [(OTHER, 1)]);
         drop(open);
         assert_eq!(requests.in_flight(), 0);
         let found: Vec<_> = requests

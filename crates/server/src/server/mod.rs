@@ -9,10 +9,11 @@ pub use error::ServerError;
 
 use self::transport::{Serving, listen, routes, serve};
 use crate::config::ServerConfig;
-use crate::connections::{Admission, Bounds, NodeSockets};
+use crate::connections::{NodeConnections, NodeSockets};
 use crate::context::Context;
 use crate::faults::planted;
 use crate::gateway::Gateway;
+use crate::inspect::NodeInspector;
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
@@ -83,15 +84,12 @@ impl Server {
         let tls = load_tls(&config)?;
         let ports = Ports::bind(&config).await?;
         let hub = Arc::new(Hub::new(planted::in_leader()));
+        let inspector = Arc::new(NodeInspector::new(&hub, wasm_slots(&config)));
+        let connections = inspector.connections();
         let metrics = Arc::new(Metrics::new());
         let memory = Memory::of_node(&config);
-        let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers));
-        let environment = Environment {
-            transport: Arc::new(GrpcTransport::over(peer_sockets)),
-            offers: hub.clone(),
-            observer: metrics.clone(),
-            ..faults::faulty_environment()
-        };
+        let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers, connections));
+        let environment = environment(peer_sockets, &hub, &metrics, &inspector);
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone().drop_guard();
         // Before the replica: its start may take long, and certificates may expire meanwhile.
@@ -115,25 +113,27 @@ impl Server {
             client_address: ports.client_address,
             http_address: ports.http_address,
             data_directory: config.data_dir.clone(),
-            sockets: sockets(tls.as_ref(), Port::Clients),
+            sockets: sockets(tls.as_ref(), Port::Clients, connections),
             tls: tls.clone(),
             tracer: tracer.clone(),
             shutdown,
         });
+        inspector.begin(&context);
         let (reporter, health_service) = health_reporter();
         let routes = routes(&context, &hub)?.add_service(health_service);
         let mut tasks = vec![
             watch::start(context.clone(), subscription),
             health::start(context.clone(), reporter),
             leader::start(&context, hub),
-            embedded::start(context.clone(), wasm_slots(&config)),
+            embedded::start(context.clone(), inspector.slots()),
         ];
         tasks.extend(renewing);
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
         let probing = CancellationToken::new();
-        let http = http::serve(context.clone(), ports.http, probing.clone());
+        let admission = connections.of(Port::Http);
+        let http = http::serve(context.clone(), ports.http, admission, probing.clone());
         let admin = ports.admin.map(|listener| {
-            let arriving = sockets(tls.as_ref(), Port::Admin).accept(listener);
+            let arriving = sockets(tls.as_ref(), Port::Admin, connections).accept(listener);
             admin::serve(&context, arriving, probing.clone())
         });
         let serving = serve(&context, context.sockets.accept(ports.clients), routes);
@@ -303,6 +303,22 @@ impl Ports {
     }
 }
 
+/// The environment of the node's replica.
+fn environment(
+    sockets: Arc<dyn Sockets>,
+    hub: &Arc<Hub>,
+    metrics: &Arc<Metrics>,
+    inspector: &Arc<NodeInspector>,
+) -> Environment {
+    Environment {
+        transport: Arc::new(GrpcTransport::over(sockets)),
+        offers: hub.clone(),
+        observer: metrics.clone(),
+        inspector: inspector.clone(),
+        ..faults::faulty_environment()
+    }
+}
+
 /// The node's modules.
 fn modules(config: &ServerConfig, shutdown: &CancellationToken) -> Modules {
     Modules::new(
@@ -322,11 +338,11 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
 }
 
 /// How the node connects to others and accepts connections at a port.
-fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
+fn sockets(tls: Option<&Arc<Tls>>, port: Port, connections: &NodeConnections) -> Arc<dyn Sockets> {
     Arc::new(NodeSockets {
         tls: tls.cloned(),
         port,
-        admission: Admission::new(Bounds::of(port)),
+        admission: connections.of(port),
         handshakes: Handle::current(),
     })
 }

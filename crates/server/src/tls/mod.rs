@@ -66,6 +66,18 @@ pub(crate) enum Port {
     Admin,
 }
 
+impl Port {
+    /// Its name for operators.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "clients",
+            Self::Peers => "peers",
+            Self::Http => "http",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// A node's TLS.
 #[derive(Debug)]
 pub(crate) struct Tls {

@@ -10,6 +10,7 @@ mod dead_letters;
 mod drain;
 mod embedded;
 mod groups;
+mod inspect;
 mod keys;
 mod large_reads;
 mod members;

@@ -5,6 +5,7 @@ mod backup;
 mod backup_file;
 mod blocking;
 mod drain;
+mod inspect;
 mod promote;
 mod quarantine;
 mod remove;
@@ -24,6 +25,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     Status(status::Status),
+    Inspect(inspect::Inspect),
     AddLearner(add_learner::AddLearner),
     Promote(promote::Promote),
     Remove(remove::Remove),
@@ -43,6 +45,7 @@ impl ClusterCommand {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         match self {
             Self::Status(status) => status.run(session).await,
+            Self::Inspect(inspect) => inspect.run(session).await,
             Self::AddLearner(add_learner) => add_learner.run(session).await,
             Self::Promote(promote) => promote.run(session).await,
             Self::Remove(remove) => remove.run(session).await,

@@ -8,11 +8,13 @@ use super::serve_call;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
+use crate::limits::{INSPECTION_ROWS_DEFAULT, INSPECTION_ROWS_MAX};
 use crate::metrics;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
 use flotilla_replica::ClusterChange;
+use prost::Message;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -32,6 +34,19 @@ impl Clusters {
     async fn change(&self, change: ClusterChange, deadline: Instant) -> Result<bool, Refusal> {
         let replica = self.context.gateway.replica();
         Ok(replica.change(change, deadline).await?)
+    }
+}
+
+/// The number of rows in each section of an inspection.
+fn inspection_rows_max(limit: u32) -> Result<u32, Refusal> {
+    match limit {
+        0 => Ok(INSPECTION_ROWS_DEFAULT),
+        1..=INSPECTION_ROWS_MAX => Ok(limit),
+        _ => {
+            let text =
+                format!("expected a limit of at most {INSPECTION_ROWS_MAX}, but it is {limit}");
+            Err(Refusal::invalid("limit", text))
+        }
     }
 }
 
@@ -145,6 +160,24 @@ impl ClusterService for Clusters {
             let change = ClusterChange::UndrainNode { node_id };
             let changed = self.change(change, deadline).await?;
             Ok(v1::UndrainNodeResponse { changed })
+        })
+        .await
+    }
+
+    async fn inspect_node(
+        &self,
+        call: Request<v1::InspectNodeRequest>,
+    ) -> Result<Response<v1::NodeInspection>, Status> {
+        serve_call(call, async |deadline, request| {
+            let node = request.node_id.map(request::node_id).transpose()?;
+            let node = node.unwrap_or(self.context.node);
+            let rows_max = inspection_rows_max(request.limit)?;
+            let replica = self.context.gateway.replica();
+            let inspection = replica.inspect(node, rows_max, deadline).await?;
+            v1::NodeInspection::decode(inspection).map_err(|error| {
+                let text = "expected the node to say what waits on it, but its answer is malformed";
+                Refusal::internal(format!("{text}: {error}"))
+            })
         })
         .await
     }

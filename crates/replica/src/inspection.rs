@@ -1,0 +1,122 @@
+//! What waits on a member, for an operator who looks at a cluster that is stuck.
+//!
+//! A node assembles it, because it knows more than its replica. The replica forwards the request to the member that is
+//! asked, over the peer protocol: this works without a leader, and however many clients the member has.
+
+use crate::core::Core;
+use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::protocol::{Inspect, forward_request, forward_response};
+use crate::network::snapshots::SNAPSHOTS_READ_MAX;
+use bytes::Bytes;
+use flotilla_engine::NodeId;
+use flotilla_engine::ids::Namespace;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Says what waits on a node.
+pub trait Inspector: Send + Sync + 'static {
+    /// What waits, in the server's encoding, with at most `rows_max` rows in each section. Must not block.
+    fn inspect(&self, rows_max: u32) -> Bytes;
+}
+
+/// Nothing is known to wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoInspector;
+
+impl Inspector for NoInspector {
+    fn inspect(&self, _: u32) -> Bytes {
+        Bytes::new()
+    }
+}
+
+/// Why it is unknown what waits on a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InspectError {
+    /// The cluster has no such member.
+    #[error("expected a member, but node {} is not one", .0.0)]
+    NodeNotMember(NodeId),
+    /// The member does not respond.
+    #[error("expected node {} to respond, but it does not", .0.0)]
+    NodeSilent(NodeId),
+}
+
+/// What waits at a replica.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// The commands that wait for an entry, by namespace and class.
+    pub commands: Vec<PendingCommands>,
+    /// The snapshot that is being received.
+    pub install: Option<PendingInstall>,
+    /// Snapshots that are being sent or packed.
+    pub snapshots_sent: usize,
+}
+
+/// Commands of one namespace and class that wait for an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingCommands {
+    /// Their namespace.
+    pub namespace: Namespace,
+    /// Their class.
+    pub class: PendingClass,
+    /// How many there are.
+    pub count: usize,
+    /// Their encoded size. In bytes.
+    pub bytes: usize,
+}
+
+/// The class of commands that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PendingClass {
+    /// Commands of the leader's drivers.
+    Obligation,
+    /// Commands that complete open work.
+    Progress,
+    /// New work.
+    Intake,
+}
+
+/// A snapshot that is being received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingInstall {
+    /// The leader that sends it.
+    pub leader: NodeId,
+    /// How long ago it began.
+    pub age: Duration,
+}
+
+impl Core {
+    /// What waits on a member, in the encoding of its server.
+    pub(crate) async fn inspect(
+        &self,
+        node_id: NodeId,
+        rows_max: u32,
+        deadline: Instant,
+    ) -> Result<Bytes, InspectError> {
+        if node_id.0 == self.local.node_id {
+            return Ok(self.inspector.inspect(rows_max));
+        }
+        let membership = self.membership();
+        let member = membership.get_node(&node_id.0);
+        let member = member.ok_or(InspectError::NodeNotMember(node_id))?;
+        let link = self
+            .links
+            .forward(node_id.0, &member.peer_address, ForwardKind::Control);
+        let body = forward_request::Body::Inspect(Inspect { rows_max });
+        match link.ask(body, deadline).await {
+            Ok(forward_response::Answer::Inspection(inspection)) => Ok(inspection),
+            Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
+                Err(InspectError::NodeSilent(node_id))
+            }
+        }
+    }
+
+    /// What waits at this replica.
+    pub(crate) fn pending(&self) -> Pending {
+        let free = self.links.snapshot_readers.available_permits();
+        Pending {
+            commands: self.queue.pending(),
+            install: self.installs.pending(),
+            snapshots_sent: SNAPSHOTS_READ_MAX.saturating_sub(free),
+        }
+    }
+}
