@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::record::Record;
 use crate::scenario::{Fault, Scenario};
 use flotilla_engine::NodeId;
-use flotilla_replica::ClusterChange;
+use flotilla_replica::{ClusterChange, Replica};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -97,6 +97,7 @@ impl Faults {
             machine.pace.hang_once(0);
             machine.clock.jump(0);
             machine.start();
+            undrain(machine);
         }
     }
 
@@ -153,6 +154,7 @@ impl Faults {
             Fault::SlowMachine => self.change_speed(machine),
             Fault::HangingDisk => machine.pace.hang_once(self.random.within(HANG_MS)),
             Fault::Transfer => transfer(machines, self.random.pick(&others)),
+            Fault::Drain => drain(machines, host, until_ms - now_ms),
             Fault::Shutdown => {
                 if let Some(replica) = machine.replica().cloned() {
                     machine.spawn(async move { replica.shutdown().await });
@@ -220,21 +222,57 @@ impl Faults {
     }
 }
 
+/// A running node, and its replica.
+fn running(machines: &[Machine]) -> Option<(&Machine, Replica)> {
+    let mut running = machines.iter();
+    running.find_map(|machine| Some((machine, machine.replica()?.clone())))
+}
+
 /// Asks a running node to transfer leadership.
 fn transfer(machines: &[Machine], to: &Host) {
-    let running = |machine: &&Machine| machine.replica().is_some();
-    let Some(machine) = machines.iter().find(running) else {
-        return;
-    };
     let change = ClusterChange::TransferLeader {
         to: Some(NodeId(*to)),
     };
-    if let Some(replica) = machine.replica().cloned() {
+    if let Some((machine, replica)) = running(machines) {
         machine.spawn(async move {
             // Another fault may well come in between.
             let _ = replica
                 .change(change, Instant::now() + TRANSFER_TIMEOUT)
                 .await;
+        });
+    }
+}
+
+/// Drains a member through a running node, and ends that after a while. If that fails, a restart ends it, or the end of
+/// all faults.
+fn drain(machines: &[Machine], host: Host, drained_ms: u64) {
+    let node_id = NodeId(host);
+    let Some((machine, replica)) = running(machines) else {
+        return;
+    };
+    machine.spawn(async move {
+        let change = ClusterChange::DrainNode { node_id };
+        let _ = replica
+            .change(change, Instant::now() + TRANSFER_TIMEOUT)
+            .await;
+        tokio::time::sleep(Duration::from_millis(drained_ms)).await;
+        let change = ClusterChange::UndrainNode { node_id };
+        let _ = replica
+            .change(change, Instant::now() + TRANSFER_TIMEOUT)
+            .await;
+    });
+}
+
+/// Ends the drain of a member.
+fn undrain(machine: &Machine) {
+    let change = ClusterChange::UndrainNode {
+        node_id: NodeId(machine.host),
+    };
+    if let Some(replica) = machine.replica().cloned() {
+        machine.spawn(async move {
+            let ended = replica.change(change, Instant::now() + TRANSFER_TIMEOUT);
+            // It fails only if the process is starting, which ends the drain as well.
+            let _ = ended.await;
         });
     }
 }

@@ -22,6 +22,8 @@ pub(crate) enum Scenario {
     Restored,
     /// All faults between machines that are far from each other, with timings to match.
     Far,
+    /// Members are drained and undrained while others fail.
+    Drained,
 }
 
 /// A fault, with its weight among the others.
@@ -55,10 +57,18 @@ pub(crate) enum Fault {
     Transfer,
     /// A process is asked to stop.
     Shutdown,
+    /// A member is drained, and undrained after a while.
+    Drain,
 }
 
 impl Scenario {
-    const ALL: [Self; 4] = [Self::Mixed, Self::Snapshots, Self::Restored, Self::Far];
+    const ALL: [Self; 5] = [
+        Self::Mixed,
+        Self::Snapshots,
+        Self::Restored,
+        Self::Far,
+        Self::Drained,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -66,13 +76,14 @@ impl Scenario {
             Self::Snapshots => "snapshots",
             Self::Restored => "restored",
             Self::Far => "far",
+            Self::Drained => "drained",
         }
     }
 
     /// The load of the clients and workers.
     pub(crate) fn load(self) -> Load {
         match self {
-            Self::Mixed | Self::Restored | Self::Far => Load {
+            Self::Mixed | Self::Restored | Self::Far | Self::Drained => Load {
                 clients: 4,
                 workers: 3,
                 rest_ms_max: 120,
@@ -92,7 +103,7 @@ impl Scenario {
         // How long entries take to apply is measured in real time, which must not have an effect here.
         let snapshot_replay = Duration::MAX;
         match self {
-            Self::Mixed | Self::Restored => Tuning {
+            Self::Mixed | Self::Restored | Self::Drained => Tuning {
                 snapshot_log_bytes: 64 << 10,
                 max_log_bytes: 512 << 10,
                 digest_interval: 32,
@@ -117,7 +128,7 @@ impl Scenario {
     /// The conditions of the network without faults.
     pub(crate) fn weather(self) -> Weather {
         match self {
-            Self::Mixed | Self::Snapshots | Self::Restored => Weather::USUAL,
+            Self::Mixed | Self::Snapshots | Self::Restored | Self::Drained => Weather::USUAL,
             Self::Far => Weather::FAR,
         }
     }
@@ -140,6 +151,14 @@ impl Scenario {
                 (Fault::HangingDisk, 1),
                 (Fault::Transfer, 2),
                 (Fault::Shutdown, 1),
+            ],
+            Self::Drained => &[
+                (Fault::Drain, 6),
+                (Fault::Kill, 2),
+                (Fault::PowerCut, 2),
+                (Fault::Isolate, 2),
+                (Fault::Stop, 2),
+                (Fault::Transfer, 2),
             ],
             // The replacement is the only fault.
             Self::Restored => &[],

@@ -67,7 +67,9 @@ struct World {
 /// Simulates a plan from its start to its verdict.
 pub(crate) fn simulate(plan: Plan) -> Verdict {
     match plan.scenario {
-        Scenario::Mixed | Scenario::Snapshots | Scenario::Far => simulate_faults(plan),
+        Scenario::Mixed | Scenario::Snapshots | Scenario::Far | Scenario::Drained => {
+            simulate_faults(plan)
+        }
         Scenario::Restored => restored::simulate(plan),
     }
 }

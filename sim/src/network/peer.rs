@@ -38,7 +38,7 @@ fn host_at(address: SocketAddr) -> Host {
 pub(crate) struct SimulatedTransport {
     pub(crate) network: Network,
     pub(crate) host: Host,
-    /// The planted bug: its peers take it for a member of their own cluster, and it takes them for members of its own.
+    /// The planted bug: each end takes the other one for a member of the same cluster.
     pub(crate) forges_senders: bool,
 }
 
@@ -223,7 +223,7 @@ fn forward(
     Box::pin(async move { to.peer.forward(requests).await })
 }
 
-/// The same with the planted bug: each end is told the cluster that it expects.
+/// The same with the planted bug: each end receives the cluster id that it expects.
 fn forward_forged(
     to: Process,
     mut requests: Requests<ForwardRequest>,

@@ -38,3 +38,8 @@ fn eight_seeds_of_machines_that_are_far_from_each_other_break_no_invariant() {
 fn slots_that_a_refused_entry_offered_are_offered_again() {
     expect_sound("--seed 10332 --seconds 20");
 }
+
+#[test]
+fn eight_seeds_with_members_that_are_drained_break_no_invariant() {
+    expect_sound("--seeds 8 --seconds 10 --scenario drained");
+}
