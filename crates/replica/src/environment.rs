@@ -21,7 +21,7 @@ pub trait OfferSource: Send + Sync + 'static {
     /// Gives back offers that were taken for an entry and are in none, as poll and slots: the entry was not proposed, or
     /// they did not fit. Offers of an entry that is applied come back with its
     /// [`AppliedBatch`](crate::AppliedBatch).
-    fn give_back(&self, offers: &[(u64, u32)]);
+    fn return_offers(&self, offers: &[(u64, u32)]);
 }
 
 /// No workers are connected here.
@@ -33,7 +33,7 @@ impl OfferSource for NoOffers {
         Vec::new()
     }
 
-    fn give_back(&self, _offers: &[(u64, u32)]) {}
+    fn return_offers(&self, _offers: &[(u64, u32)]) {}
 }
 
 /// Receives what a replica does, for metrics. The replica's threads wait for each call, so it must

@@ -65,7 +65,7 @@ impl OfferSource for Hub {
         self.lock().offer(commands_count, bytes_max)
     }
 
-    fn give_back(&self, offers: &[(u64, u32)]) {
+    fn return_offers(&self, offers: &[(u64, u32)]) {
         self.return_slots(offers, Vec::new());
     }
 }
@@ -403,7 +403,7 @@ mod tests {
         poll.set_total(1).unwrap();
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [0_u32; 0]);
-        hub.give_back(&[(poll.number, 1)]);
+        hub.return_offers(&[(poll.number, 1)]);
         assert_eq!(slots(&hub), [1]);
     }
 

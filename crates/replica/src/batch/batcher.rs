@@ -102,8 +102,8 @@ impl Batcher {
             let result = receiver.await.ok();
             drop((permit, round));
             if is_refused(result.as_ref()) {
-                // The term may go on: a leader whose successor does not take over refuses for a while.
-                offers.give_back(&offered);
+                // The term may continue: a leader whose successor does not take over refuses for a while.
+                offers.return_offers(&offered);
             }
             deliver_results(senders, result);
         });
@@ -112,7 +112,7 @@ impl Batcher {
     fn entry(&self, commands: Vec<Command>) -> Entry {
         let mut offers = self.offers.take(commands.len(), OFFERS_BYTES_MAX);
         let excess = offers.split_off(fitting(&offers, OFFERS_BYTES_MAX));
-        self.offers.give_back(&slots(&excess));
+        self.offers.return_offers(&slots(&excess));
         let membership = Arc::clone(&self.membership.borrow());
         let now_ms = self.clock.next(voters(membership.membership()));
         let stamp = Stamp {
