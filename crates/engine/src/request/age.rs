@@ -2,7 +2,7 @@
 
 use super::usage;
 use crate::ids::RequestId;
-use crate::limits::{REQUEST_AGE_MS_MAX, REQUEST_RETRY_MS, REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
+use crate::limits::{REQUEST_AGE_MS_MAX, REQUEST_RETRY_MS, REQUEST_WINDOW_MS};
 use crate::store::StoreError;
 use crate::tables::{RequestAgeRecord, RequestAges, Requests};
 use crate::turn::Turn;
@@ -45,15 +45,16 @@ pub(super) fn oldest_past(
     Ok(oldest.filter(|oldest| now_ms.saturating_sub(oldest.record.at_ms) >= age_ms))
 }
 
-/// Forgets ids that are at least `age_ms` old, the oldest first, until `is_enough` or a sweep's number of rows is
-/// reached. The ids of one entry go together.
+/// Forgets ids that are at least `age_ms` old, the oldest first, until `is_enough` or at least `ids_max` are forgotten. The
+/// ids of one entry go together.
 pub(super) fn forget_past(
     turn: &mut Turn<'_, '_>,
     age_ms: u64,
+    ids_max: usize,
     is_enough: impl Fn(&Turn<'_, '_>) -> bool,
 ) -> Result<(), StoreError> {
     let mut count = 0;
-    while count < SWEEP_ROWS_MAX && !is_enough(turn) {
+    while count < ids_max && !is_enough(turn) {
         let Some(oldest) = oldest_past(turn, age_ms)? else {
             break;
         };

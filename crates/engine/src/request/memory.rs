@@ -67,7 +67,10 @@ pub(crate) fn remember(
         return Ok(());
     };
     let bounds = Bounds::of_intake(turn)?;
-    forget_past(turn, KEPT_MS, |turn| bounds.have_room(turn.cluster()))?;
+    // If the bound was lowered, much may be above it: each command forgets a little of that.
+    forget_past(turn, KEPT_MS, FORGOTTEN_IDS_MAX, |turn| {
+        turn.is_spent() || bounds.have_room(turn.cluster())
+    })?;
     let record = RequestRecord {
         accepted_by: turn.raft_index(),
         at_ms: turn.now_ms(),
@@ -82,6 +85,9 @@ pub(crate) fn remember(
     turn.put::<Requests>(&(namespace.clone(), id.0), record);
     Ok(())
 }
+
+/// Ids that one command forgets, if those of one entry are not more.
+const FORGOTTEN_IDS_MAX: usize = 16;
 
 /// What an id takes besides its namespace and its reply: its key, its place among the ids of its entry, and the record's other fields.
 const COMMON_BYTES: u64 = (2 * size_of::<u128>() + 4 * size_of::<u64>()) as u64;

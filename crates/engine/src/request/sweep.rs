@@ -2,7 +2,7 @@
 
 use super::age::forget_past;
 use crate::ids::Namespace;
-use crate::limits::REQUEST_WINDOW_MS;
+use crate::limits::{REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
 use crate::reply::Done;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct SweepRequests {}
 
 impl SweepRequests {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
-        forget_past(turn, REQUEST_WINDOW_MS, |_| false)?;
+        forget_past(turn, REQUEST_WINDOW_MS, SWEEP_ROWS_MAX, |_| false)?;
         Ok(Done {})
     }
 }
