@@ -112,7 +112,9 @@ impl Batcher {
     fn entry(&self, commands: Vec<Command>) -> Entry {
         let mut offers = self.offers.take(commands.len(), OFFERS_BYTES_MAX);
         let excess = offers.split_off(fitting(&offers, OFFERS_BYTES_MAX));
-        self.offers.return_offers(&slots(&excess));
+        if !excess.is_empty() {
+            self.offers.return_offers(&slots(&excess));
+        }
         let membership = Arc::clone(&self.membership.borrow());
         let now_ms = self.clock.next(voters(membership.membership()));
         let stamp = Stamp {

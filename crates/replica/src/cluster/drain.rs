@@ -1,9 +1,11 @@
-//! Drains a member: it keeps its vote and the log, but does not lead, and its node sends callers that wait elsewhere.
+//! Drains a member: it keeps its vote and the log, but does not lead, and its node ends waiting calls, which
+//! continue at other nodes.
 //!
 //! A drain is not stored: a restart ends it. The usual reason for a drain is work on the machine, which ends with a
 //! restart; and a member that forgets its drain can only make the cluster more available.
 //!
-//! The leader evaluates a drain, one at a time, so that two of them cannot leave no voter that may lead. Ending one needs
+//! The leader evaluates a drain, one at a time, so that two concurrent drains cannot leave the cluster
+//! without a voter that may lead. Ending one needs
 //! no leader, because it may be what an election waits for.
 //!
 //! A drained voter may have an entry that no other voter in the quorum has, and then only it can be elected. So once there
@@ -21,6 +23,7 @@ use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 impl Core {
@@ -35,7 +38,7 @@ impl Core {
             return Attempt::Done(Err(ChangeRefusal::NodeNotMember(node_id)));
         };
         match status::ask(self, node_id.0, &member.peer_address).await {
-            None => return Attempt::Done(Err(ChangeRefusal::NodeSilent(node_id))),
+            None => return Attempt::Done(Err(ChangeRefusal::NodeUnresponsive(node_id))),
             Some(found) if found.drained => return Attempt::Done(Ok(false)),
             Some(_) => {}
         }
@@ -43,7 +46,7 @@ impl Core {
             return Attempt::Done(Err(refusal));
         }
         if node_id.0 == self.local.node_id {
-            // The next leader executes it: so no caller waits for an election.
+            // The next leader executes the drain, so no caller waits for an election.
             return match self.transfer_leader(None, deadline).await {
                 Attempt::Done(Ok(_)) => Attempt::NotLeader,
                 ended => ended,
@@ -124,7 +127,9 @@ impl Core {
                 answering: found.len() as u64,
             });
         }
-        let may_lead = |other: &StatusResponse| other.node_id != node_id.0 && !other.drained;
+        let may_lead = |other: &StatusResponse| {
+            other.node_id != node_id.0 && !other.drained && !other.diverged
+        };
         match found.iter().any(may_lead) {
             true => Ok(()),
             false => Err(ChangeRefusal::NoVoterToLead(node_id)),
@@ -145,14 +150,25 @@ impl Core {
             Ok(forward_response::Answer::DrainedSet(set)) => Attempt::Done(Ok(set.changed)),
             Ok(forward_response::Answer::NotLeader(_))
             | Err(ForwardError::NotSent | ForwardError::QueueFull) => {
-                Attempt::Done(Err(ChangeRefusal::NodeSilent(node_id)))
+                Attempt::Done(Err(ChangeRefusal::NodeUnresponsive(node_id)))
             }
             Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
         }
     }
 
+    /// Keeps this member from standing for election until it ends, drained or not.
+    pub(crate) fn forbid_elections(&self) {
+        self.drained.send_if_modified(|_| {
+            self.allow_election(false);
+            false
+        });
+    }
+
+    /// Must be called under the lock of `drained`, so that the last caller decides.
     fn allow_election(&self, is_allowed: bool) {
-        self.raft.runtime_config().elect(is_allowed);
+        let has_lost_tail = self.has_lost_tail.load(Ordering::Acquire);
+        let elect = is_allowed && !has_lost_tail;
+        self.raft.runtime_config().elect(elect);
     }
 
     /// Lets a drained member stand for election if otherwise there is no leader, and lead no longer than necessary.

@@ -11,8 +11,9 @@ use flotilla_engine::NodeId;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
+use std::cmp::Reverse;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// A member that is not further behind than this has caught up: the rest takes no longer than any
 /// write.
@@ -109,7 +110,7 @@ impl Core {
             None if voters.len() < 2 => {
                 return Attempt::Done(Err(ChangeRefusal::LastVoter(own)));
             }
-            None => match self.successor() {
+            None => match self.successor(&stored).await {
                 Some(successor) => successor,
                 None => return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
             },
@@ -141,11 +142,19 @@ impl Core {
         }
     }
 
-    /// The voter that follows most closely.
-    fn successor(&self) -> Option<u64> {
-        let followers = self.followers().into_iter();
-        let closest = followers.max_by_key(|follower| follower.matched);
-        closest.map(|follower| follower.node_id)
+    /// The voter that follows most closely, unless it says that it is drained: after an election, a leader does not know
+    /// that yet.
+    async fn successor(&self, stored: &StoredMembership) -> Option<u64> {
+        let mut followers = self.followers();
+        followers.sort_by_key(|follower| Reverse(follower.matched));
+        for Follower { node_id, .. } in followers {
+            let is_drained = self.is_other_drained(node_id, stored);
+            let is_drained = timeout(self.tuning.heartbeat, is_drained).await;
+            if !is_drained.unwrap_or(false) {
+                return Some(node_id);
+            }
+        }
+        None
     }
 
     /// The other voters that may lead and have recently answered a heartbeat; empty on a node that does

@@ -31,7 +31,7 @@ pub(crate) fn check(core: &Arc<Core>, request: &AppendRequest) -> Result<(), Pee
         return Ok(());
     }
     if !core.has_lost_tail.swap(true, Ordering::AcqRel) {
-        core.raft.runtime_config().elect(false);
+        core.forbid_elections();
         tokio::spawn(end(Arc::clone(core), acknowledged));
     }
     Err(PeerError::Refused(

@@ -333,7 +333,12 @@ async fn answer(
 ) -> forward_response::Answer {
     let timeout = Duration::from_millis(timeout_ms).min(FORWARD_TIMEOUT_MAX);
     let deadline = Instant::now() + timeout;
-    if core.is_diverged() || core.shutdown.is_cancelled() {
+    // What an operator asks of this very member, it answers in any state.
+    let is_for_operator = matches!(
+        body,
+        Some(forward_request::Body::Inspect(_) | forward_request::Body::SetDrained(_))
+    );
+    if (core.is_diverged() && !is_for_operator) || core.shutdown.is_cancelled() {
         return forward_response::Answer::NotLeader(NotLeader {});
     }
     match body {

@@ -44,12 +44,13 @@ pub(crate) fn has(bug: Bug) -> bool {
 /// The bug that is planted in this process.
 fn planted() -> Option<Bug> {
     static PLANTED: LazyLock<Option<Bug>> = LazyLock::new(|| {
-        let name = std::env::var("FLO_PLANTED_BUG").ok()?;
+        let name = std::env::var("FLO_PLANTED_BUG").ok();
+        let name = name.filter(|_| cfg!(debug_assertions))?;
         let bug = named(&name);
         tracing::warn!(name, ?bug, "a bug is planted");
         bug
     });
-    PLANTED.filter(|_| cfg!(debug_assertions))
+    *PLANTED
 }
 
 /// The command as it is proposed: with a bug, the engine does not learn something.
