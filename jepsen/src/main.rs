@@ -1,7 +1,7 @@
 //! `flotilla-jepsen`: runs chaos tests; `cargo xtask jepsen` builds and calls it.
 
 use clap::Parser;
-use flotilla_jepsen::abuse::{self, Finding};
+use flotilla_jepsen::abuse::{self, AttackResult};
 use flotilla_jepsen::drill;
 use flotilla_jepsen::history::{History, Outcome};
 use flotilla_jepsen::nemesis::{self, Nemesis};
@@ -117,16 +117,16 @@ fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
 
 /// Attacks a cluster with each of them; true if it withstands all.
 fn attack(arguments: &Arguments, names: &[String]) -> Result<bool, Box<dyn Error>> {
-    let mut findings = Vec::new();
+    let mut results = Vec::new();
     for mut abuse in abuse::named(names)? {
-        let finding = abuse::run(abuse.as_mut(), ATTACK);
-        println!("{finding}\n");
-        findings.push(finding);
+        let result = abuse::run(abuse.as_mut(), ATTACK);
+        println!("{result}\n");
+        results.push(result);
     }
-    let table = abuse::table(&findings);
+    let table = abuse::table(&results);
     println!("{table}");
     write_report(arguments, Part::Attacks, &table)?;
-    Ok(findings.iter().all(Finding::is_sound))
+    Ok(results.iter().all(AttackResult::is_sound))
 }
 
 /// Runs each drill once; true if every check passed and no call failed.

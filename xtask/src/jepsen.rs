@@ -73,7 +73,7 @@ Example:
 /// The command `abuse`.
 pub(crate) const ABUSE: Subcommand = Subcommand {
     name: "abuse",
-    summary: "Attack clusters that serve honest clients, and measure what that does to both",
+    summary: "Attack clusters that serve honest clients, and measure the effect on nodes and clients",
     help: ABUSE_HELP,
     run: run_abuse,
 };
@@ -81,8 +81,8 @@ pub(crate) const ABUSE: Subcommand = Subcommand {
 const ABUSE_HELP: &str = "\
 Attack clusters of real processes that serve honest clients, one attack after the other, and print a table of
 the memory of the nodes, changes of the leader, the clients' throughput before and during the attack, and the
-time until it is as before. Exits with 1 when a node ends, uses more memory than it was given, or neglects the
-honest clients. Takes about a minute for each attack.
+time until it is as before. Exits with 1 if a node exits or exceeds its memory limit, or if the honest clients
+are not served well enough. Takes about a minute for each attack.
 
 Usage: cargo xtask abuse [NAME,…] [OPTIONS]
 
@@ -91,11 +91,11 @@ Attacks:
   idle-connections   10,000 connections that make no call
   handshake-flood    Connections without a TLS handshake, 200 a second to each port
   exhausted-files    More connections than a node may open files
-  stalled-bodies     16,384 calls whose message never arrives
+  stalled-bodies     16,384 calls whose 3 MiB message arrives only in part
   large-requests     300 clients append 3 MiB each, while the leader is killed
   noisy-namespace    80 busy clients of one namespace, and 4 quiet ones of another
   watchers           200 watchers of a run with outputs of 40 MiB
-  poisonous-module   A module that is too much for the compiler, at each node
+  poisonous-module   A module that the compiler cannot finish, registered at each node
   hungry-guests      Calls that take 256 MiB each, at nodes with 32 slots
   hung-disk          A write to the leader's log hangs
   half-open-install  The leader stops while it sends a snapshot

@@ -176,7 +176,7 @@ calls! { ClusterServiceClient:
     Write take_snapshot(TakeSnapshotRequest) -> TakeSnapshotResponse = take_snapshot;
     /// Transfers leadership to another voter.
     Write transfer_leader(TransferLeaderRequest) -> TransferLeaderResponse = transfer_leader;
-    /// Drains a member: it does not lead, and ends what waits there.
+    /// Drains a member: it does not lead, and ends waiting calls.
     Write drain_node(DrainNodeRequest) -> DrainNodeResponse = drain_node;
     /// Ends the drain of a member.
     Write undrain_node(UndrainNodeRequest) -> UndrainNodeResponse = undrain_node;

@@ -325,16 +325,15 @@ pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
 pub const REQUEST_RESERVE_MS: u64 = 60_000;
 /// An id with a time longer ago than this only looks like a version 7 UUID, and counts as random. In milliseconds.
 pub const REQUEST_AGE_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
-/// Request ids that are remembered at the same time, unless `flo cluster set` sets another number; beyond it, new work
-/// is rejected in namespaces that have their share.
+/// Request ids that are remembered at the same time, unless `flo cluster set` sets another number; beyond it, new work is rejected in namespaces that have used up their share.
 pub const REQUESTS_MAX_DEFAULT: u64 = 6_000_000;
-/// The lowest number that can be set.
+/// The lowest value that `flo cluster set --max-request-ids` accepts.
 pub const REQUESTS_MAX_LOWEST: u64 = 100_000;
-/// The highest number that can be set.
+/// The highest value that `flo cluster set --max-request-ids` accepts.
 pub const REQUESTS_MAX_HIGHEST: u64 = 100_000_000;
-/// What remembered request ids may take together, for each id of this number. In bytes.
+/// The bytes allowed for each remembered request id: times the maximum number of ids, the bound on their total size.
 pub const REQUESTS_BYTES_EACH: u64 = 180;
-/// How many times these two limits are never exceeded, with what namespaces below their share use beyond.
+/// The hard bound on what is remembered when namespaces below their share exceed the two limits: a multiple of them.
 pub const REQUESTS_EXCESS_FACTOR: u64 = 2;
 /// The reserve beyond the two limits for commands that let open work end: one part in this many (design rule 2).
 pub const REQUESTS_RESERVED_PART: u64 = 10;

@@ -186,9 +186,9 @@ pub enum Rejection {
     /// A bug: the turn panicked and was rolled back (design rule 10).
     #[error("expected to execute the command, but the engine failed: {0}")]
     Internal(String),
-    /// The table of remembered request ids is full, none has expired, and the namespace has its share (design rule 9).
+    /// The table of remembered request ids is full, none has expired, and the namespace has used up its share (design rule 9).
     #[error(
-        "expected capacity to remember the request id, but the remembered request ids have reached their limit, and this namespace has its share of them"
+        "expected capacity to remember the request id, but the remembered request ids have reached their limit, and this namespace has used up its share"
     )]
     RequestIdLimitExceeded,
     /// The key already exists (A40).

@@ -281,7 +281,7 @@ codes! {
         "A bug in the server; nothing was changed."
         => "report this bug, with the node's log";
     RequestIdLimitExceeded "request_id_limit_exceeded" Exhausted
-        "The cluster has reached its limit of remembered request ids, and the namespace has at least its share of them; nothing was done."
+        "The cluster has reached its limit of remembered request ids, and the namespace has used up its share; nothing was done."
         => "retry later, with the same request id; an operator can raise the limit with `flo cluster set`";
     RequestTooOld "request_too_old" Conflict
         "The request id was made more than five minutes before the cluster's time, and the cluster does not remember it; nothing was done now."
@@ -362,7 +362,7 @@ codes! {
         "No item of this kind and name is quarantined."
         => "`flo cluster quarantine list` shows the quarantined items";
     SettingOutOfRange "setting_out_of_range" Invalid
-        "The value of a setting of the cluster is out of its range; the message names both.";
+        "The value of a cluster setting is out of range; the message gives the value and the range.";
 }
 
 impl fmt::Display for RejectionCode {

@@ -1,6 +1,6 @@
 //! Planted bugs, with which chaos tests and the simulation show that they would find them.
 
-/// A bug that can be planted in the leader's parts. None is, in a release.
+/// A bug that tests can plant in the leader's parts. Releases plant none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
     /// A task is given to two workers.

@@ -2,9 +2,9 @@
 //!
 //! Each node has a [`Hub`], the source of offers to workers, and [`start`]s the leader's parts, which wait until the
 //! node leads. The pump passes on what the node applies. The drivers act on what they read from the tables, so a new
-//! leader finds everything there. A [`Session`] is a worker's poll, whatever carries its messages.
+//! leader finds everything there. A [`Session`] is a worker's poll, independent of the transport.
 //!
-//! It knows neither gRPC nor threads: the simulation runs it as it is.
+//! The crate uses neither gRPC nor threads, so the simulation runs it unmodified.
 
 mod bug;
 mod context;
@@ -28,6 +28,6 @@ pub use context::{Context, start};
 pub use error::Error;
 pub use hub::{ActionKey, Hub, PollClosed, Request, Revocation, ToWorker, WorkerKey};
 pub use observer::{NoObserver, Observer};
-pub use poller::{Leased, Poller};
+pub use poller::{LeasedTask, Poller};
 pub use schemas::{Schema, Schemas};
 pub use session::Session;

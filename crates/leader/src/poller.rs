@@ -34,7 +34,7 @@ pub(crate) struct Standing {
 
 /// A task that is leased to the worker.
 #[derive(Clone, Debug)]
-pub struct Leased {
+pub struct LeasedTask {
     /// The task and its input, if the worker does not hold it: it is delivered again.
     pub missing: Option<(Assignment, Json)>,
     /// Present if the task is cancelled.
@@ -84,7 +84,7 @@ impl Poller {
         &self,
         replica: &Replica,
         task: ActionRunNumber,
-    ) -> Result<Option<Leased>, Error> {
+    ) -> Result<Option<LeasedTask>, Error> {
         let leased = read(replica, |reader| {
             // In one view: the lease may end and the task go to another worker at any time.
             let known = self.look_up(reader)?;
@@ -103,7 +103,7 @@ impl Poller {
                 is_answer_awaited: true,
             });
             let is_missing = !self.held.contains(&token);
-            Leased {
+            LeasedTask {
                 missing: is_missing.then_some((assignment, input)),
                 cancelled,
             }

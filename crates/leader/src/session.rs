@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::hub::{Hub, OpenPoll, PollClosed, Request, ToWorker};
-use crate::poller::{Leased, Poller, Standing};
+use crate::poller::{LeasedTask, Poller, Standing};
 use flotilla_engine::ids::ActionRunNumber;
 use flotilla_replica::Replica;
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::PollClosed`] if the poll is no longer open; as [`Session::open`].
-    pub fn next_leased(&mut self) -> Result<Option<Leased>, Error> {
+    pub fn next_leased(&mut self) -> Result<Option<LeasedTask>, Error> {
         while let Some(task) = self.leases.pop_front() {
             if let Some(leased) = self.poller.leased(&self.replica, task)? {
                 if leased.missing.is_some() {

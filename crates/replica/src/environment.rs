@@ -18,8 +18,8 @@ pub trait OfferSource: Send + Sync + 'static {
     /// Called once per entry, at the leader only, and must not block.
     fn take(&self, commands_count: usize, bytes_max: usize) -> Vec<Offer>;
 
-    /// Gives back offers that were taken for an entry and are in none, as poll and slots: the entry was not proposed, or
-    /// they did not fit. Offers of an entry that is applied come back with its
+    /// Returns offers that were taken for an entry but are in none, each as a poll and its number of slots: the entry was
+    /// not proposed, or they did not fit. Offers of an entry that is applied come back with its
     /// [`AppliedBatch`](crate::AppliedBatch).
     fn return_offers(&self, offers: &[(u64, u32)]);
 }

@@ -37,7 +37,7 @@ pub enum InspectError {
     NodeNotMember(NodeId),
     /// The member does not respond.
     #[error("expected node {} to respond, but it does not", .0.0)]
-    NodeSilent(NodeId),
+    NodeUnresponsive(NodeId),
 }
 
 /// What waits at a replica.
@@ -48,7 +48,7 @@ pub struct Pending {
     /// The snapshot that is being received.
     pub install: Option<PendingInstall>,
     /// Snapshots that are being sent or packed.
-    pub snapshots_sent: usize,
+    pub outgoing_snapshot_count: usize,
 }
 
 /// Commands of one namespace and class that wait for an entry.
@@ -105,7 +105,7 @@ impl Core {
         match link.ask(body, deadline).await {
             Ok(forward_response::Answer::Inspection(inspection)) => Ok(inspection),
             Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
-                Err(InspectError::NodeSilent(node_id))
+                Err(InspectError::NodeUnresponsive(node_id))
             }
         }
     }
@@ -116,7 +116,7 @@ impl Core {
         Pending {
             commands: self.queue.pending(),
             install: self.installs.pending(),
-            snapshots_sent: SNAPSHOTS_READ_MAX.saturating_sub(free),
+            outgoing_snapshot_count: SNAPSHOTS_READ_MAX.saturating_sub(free),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Tuning {
     /// The longest [`Tuning::election_min`]. Beyond it, fixed timeouts of calls between members would be too short.
     pub const ELECTION_MAX: Duration = Duration::from_secs(3);
 
-    /// The same tuning with an election after `election` without a heartbeat: at least
+    /// This tuning with `election` as its minimum election timeout: at least
     /// [`Tuning::ELECTION_MIN`], at most [`Tuning::ELECTION_MAX`]. A heartbeat and its response must arrive within a third of
     /// it.
     #[must_use]

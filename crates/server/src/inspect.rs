@@ -110,7 +110,8 @@ impl NodeInspector {
                 count: self.slots.total() as u64,
                 task_count: self.slots.tasks_count() as u64,
             }),
-            snapshots_sent: u32::try_from(pending.snapshots_sent).unwrap_or(u32::MAX),
+            outgoing_snapshot_count: u32::try_from(pending.outgoing_snapshot_count)
+                .unwrap_or(u32::MAX),
             omitted_count: 0,
         }
     }

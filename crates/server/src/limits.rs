@@ -89,7 +89,7 @@ pub(crate) const PAGE_ROWS_MAX: u32 = 1_000;
 pub(crate) const PAGE_TOKEN_BYTES_MAX: usize = 4_096;
 /// The maximum number of rows in each section of an inspection.
 pub(crate) const INSPECTION_ROWS_MAX: u32 = 100;
-/// As [`INSPECTION_ROWS_MAX`], if the caller names no limit.
+/// The number of rows in each section if the caller sets no limit.
 pub(crate) const INSPECTION_ROWS_DEFAULT: u32 = 20;
 
 /// The timeout of a request without one.
@@ -105,7 +105,7 @@ pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 3_600_000;
 /// How often a start is checked again because its workflow changed meanwhile.
 pub(crate) const START_TRIES_MAX: u32 = 8;
 
-/// How long a command or a read of a part of the node may take that no caller waits for.
+/// How long a command or a read that the node itself issues may take, when no caller waits for it.
 pub(crate) const BACKGROUND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a new leader may take before it opens polls.
 pub(crate) const TERM_BEGIN_MAX: Duration = Duration::from_secs(1);

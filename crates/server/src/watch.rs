@@ -69,8 +69,8 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     shared: Arc<S>,
 }
 
-/// Returns once callers cannot wait at this node any longer, with what to tell a waiting caller: the node is cut off or
-/// drained. The same call at another node continues the wait.
+/// Waits until callers can no longer wait at this node, because it is cut off or drained, and returns the refusal for
+/// them. The same call at another node continues the wait.
 pub(crate) async fn interrupted(context: &Context) -> Refusal {
     let mut drained = context.gateway.replica().drained();
     let is_drained = async {

@@ -6,18 +6,18 @@
 mod arena;
 mod connections;
 mod faults;
-mod finding;
 mod load;
 mod memory;
 mod modules;
 mod requests;
+mod result;
 
-pub use finding::{Finding, table};
 pub use load::Served;
+pub use result::{AttackResult, table};
 
 use arena::Arena;
-use finding::Measured;
 use load::{Load, LoadKind};
+use result::Measured;
 use std::time::Duration;
 
 /// How long the honest clients work before they are measured.
@@ -123,7 +123,7 @@ pub fn named(names: &[String]) -> Result<Vec<Box<dyn Abuse>>, String> {
 /// # Panics
 /// When the cluster does not come up.
 #[must_use]
-pub fn run(abuse: &mut dyn Abuse, window: Duration) -> Finding {
+pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
     let needs = abuse.needs();
     let mut arena = Arena::set(&needs);
     abuse.prepare(&mut arena);
@@ -148,7 +148,7 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> Finding {
         ended: arena.ended(),
     };
     load.end(&arena);
-    Finding::of(measured, &needs)
+    AttackResult::of(measured, &needs)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Abuse for StalledBodies {
             arena.spawn(stall(address));
         }
         format!(
-            "{} calls of which a message of 3 MiB arrives only in part",
+            "{} calls whose 3 MiB message arrives only in part",
             Self::CALLS
         )
     }

@@ -10,7 +10,7 @@ const P99_RATIO_MAX: u64 = 2;
 
 /// What an attack did.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct AttackResult {
     /// The attack's name.
     pub name: &'static str,
     /// What was done.
@@ -45,10 +45,10 @@ pub(super) struct Measured {
     pub(super) ended: Vec<u64>,
 }
 
-impl Finding {
+impl AttackResult {
     /// Judges what was measured.
     pub(super) fn of(measured: Measured, needs: &Needs) -> Self {
-        let mut finding = Self {
+        let mut result = Self {
             name: measured.name,
             what: measured.what,
             peaks: measured.peaks,
@@ -60,8 +60,8 @@ impl Finding {
             ended: measured.ended,
             violations: Vec::new(),
         };
-        finding.violations = finding.judge(needs);
-        finding
+        result.violations = result.judge(needs);
+        result
     }
 
     /// Whether nothing happened that must not happen.
@@ -142,7 +142,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for AttackResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.is_sound() { "ok" } else { "FAILED" };
         write!(formatter, "{} {verdict}: {}", self.name, self.what)?;
@@ -160,36 +160,36 @@ fn ms(us: u64) -> String {
 
 /// A row for each attack, in Markdown.
 #[must_use]
-pub fn table(findings: &[Finding]) -> String {
+pub fn table(results: &[AttackResult]) -> String {
     let mut text = String::from(
         "| attack | memory of the nodes | limit | leader changes | calls/s before | during | | p99 before | during | \
          failed calls | failed probes | recovery | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for finding in findings {
-        let peaks: Vec<String> = finding
+    for result in results {
+        let peaks: Vec<String> = result
             .peaks
             .iter()
             .map(|peak| (peak >> 20).to_string())
             .collect();
-        let recovery = match finding.recovery {
+        let recovery = match result.recovery {
             Some(recovery) => format!("{:.0} s", recovery.as_secs_f64()),
             None => "none".to_owned(),
         };
         writeln!(
             text,
             "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {} ms | {} ms | {} | {} | {recovery} | {} |",
-            finding.name,
+            result.name,
             peaks.join(", "),
-            finding.memory_bytes >> 20,
-            finding.leader_changes,
-            finding.calm.per_second(),
-            finding.attacked.per_second(),
-            finding.throughput(),
-            ms(finding.calm.p99_us),
-            ms(finding.attacked.p99_us),
-            finding.attacked.failed,
-            finding.attacked.probes_failed,
-            if finding.is_sound() { "ok" } else { "failed" },
+            result.memory_bytes >> 20,
+            result.leader_changes,
+            result.calm.per_second(),
+            result.attacked.per_second(),
+            result.throughput(),
+            ms(result.calm.p99_us),
+            ms(result.attacked.p99_us),
+            result.attacked.failed,
+            result.attacked.probes_failed,
+            if result.is_sound() { "ok" } else { "failed" },
         )
         .expect("a string takes any text");
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn an_attack_that_a_cluster_withstands_is_sound_and_each_failure_is_named() {
         let needs = Needs::default();
-        let sound = Finding::of(measured(), &needs);
+        let sound = AttackResult::of(measured(), &needs);
         assert!(sound.is_sound(), "{sound}");
         assert!(
             table(&[sound])
@@ -235,7 +235,7 @@ mod tests {
         failed.attacked.probes_failed = 1;
         failed.recovery = None;
         failed.ended = vec![2];
-        let failed = Finding::of(failed, &needs);
+        let failed = AttackResult::of(failed, &needs);
         assert_eq!(failed.violations.len(), 7, "{failed}");
     }
 }

@@ -1,7 +1,7 @@
 //! A machine with a member of the cluster: its process comes and goes, its disk and clocks stay.
 
 use super::gateway::Gateway;
-use super::witness::{DriverTrace, watch_assignments};
+use super::trace::{DriverTrace, watch_assignments};
 use crate::bug::Bug;
 use crate::disk::{Disk, DiskPace};
 use crate::network::{Host, Network, SimulatedTransport, peer_address};

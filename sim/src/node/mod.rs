@@ -2,7 +2,7 @@
 
 mod gateway;
 mod machine;
-mod witness;
+mod trace;
 mod worker_stream;
 
 pub(crate) use gateway::{Gateway, Submitted};

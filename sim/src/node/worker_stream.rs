@@ -3,7 +3,7 @@
 use super::gateway::Gateway;
 use crate::network::{Host, Process};
 use flotilla_engine::Assignment;
-use flotilla_leader::{Error, Leased, Poller, Session, ToWorker};
+use flotilla_leader::{Error, LeasedTask, Poller, Session, ToWorker};
 use flotilla_replica::{PeerError, PeerResult, Requests, Responses};
 use futures::future::BoxFuture;
 use futures::stream::StreamExt;
@@ -101,7 +101,7 @@ fn open(gateway: &Gateway, poller: Poller) -> Result<Session, Error> {
 
 /// Sends the leased tasks that the worker does not hold. An error if the poll is closed.
 async fn redeliver(session: &mut Session, outgoing: &Outgoing) -> Result<(), Error> {
-    while let Some(Leased { missing, .. }) = session.next_leased()? {
+    while let Some(LeasedTask { missing, .. }) = session.next_leased()? {
         if let Some((assignment, _)) = missing {
             // If the worker is gone, the end of its requests says so.
             let _ = outgoing.send(FromLeader::Task(Box::new(assignment))).await;

@@ -20,7 +20,7 @@ pub(crate) struct InspectionView {
     followers: Vec<FollowerView>,
     connections: Vec<ConnectionsView>,
     embedded_slots: SlotsView,
-    snapshots_sent: u32,
+    outgoing_snapshot_count: u32,
     omitted_count: u64,
 }
 
@@ -131,7 +131,7 @@ impl InspectionView {
         if self.omitted_count > 0 {
             let count = self.omitted_count;
             text.push_str(&format!(
-                "\n\n{count} smaller rows are left out: use --limit"
+                "\n\n{count} smaller rows are omitted; raise --limit to see them"
             ));
         }
         text
@@ -166,7 +166,7 @@ impl InspectionView {
                 "" => row.kind.clone(),
                 namespace => format!("{namespace}/{}", row.kind),
             };
-            Line::new("watchers", item, format!("{} callers", row.count))
+            Line::new("watchers", item, format!("{} waiting", row.count))
         });
         let polls = self.polls.iter().map(|row| {
             let values = format!(
@@ -182,12 +182,13 @@ impl InspectionView {
     /// What the node does as a member.
     fn member_lines(&self) -> Vec<Line> {
         let installs = self.installs.iter().map(|row| {
-            let item = format!("from node {}", row.leader_id);
+            let item = format!("receiving from node {}", row.leader_id);
             let values = format!("for {} s", row.age_ms / 1_000);
             Line::new("snapshot", item, values)
         });
-        let sent = Some(self.snapshots_sent).filter(|count| *count > 0);
-        let sent = sent.map(|count| Line::new("snapshot", "sent", format!("{count} in progress")));
+        let sent = Some(self.outgoing_snapshot_count).filter(|count| *count > 0);
+        let sent =
+            sent.map(|count| Line::new("snapshot", "sending", format!("{count} in progress")));
         let followers = self.followers.iter().map(|row| {
             let drained = if row.drained { ", drained" } else { "" };
             let values = format!("{} entries behind{drained}", row.lag);
@@ -253,7 +254,7 @@ impl From<v1::NodeInspection> for InspectionView {
                 .embedded_slots
                 .map(SlotsView::from)
                 .unwrap_or_default(),
-            snapshots_sent: inspection.snapshots_sent,
+            outgoing_snapshot_count: inspection.outgoing_snapshot_count,
             omitted_count: inspection.omitted_count,
         }
     }
@@ -321,7 +322,7 @@ mod tests {
                 count: 2,
                 task_count: 5,
             }),
-            snapshots_sent: 1,
+            outgoing_snapshot_count: 1,
             omitted_count: 3,
             ..v1::NodeInspection::default()
         }
@@ -336,21 +337,21 @@ mod tests {
             queue        shop/intake                   12 commands, 3.3 KiB
             memory       requests                      64.0 KiB of 256.0 MiB
             requests     flotilla.v1.KvService/SetKey  3 in progress
-            watchers     shop/run                      7 callers
-            watchers     action_run                    1 callers
+            watchers     shop/run                      7 waiting
+            watchers     action_run                    1 waiting
             polls        shop                          4 workers, 0 free slots, 2 actions with waiting tasks
-            snapshot     from node 1                   for 61 s
-            snapshot     sent                          1 in progress
+            snapshot     receiving from node 1         for 61 s
+            snapshot     sending                       1 in progress
             followers    node 3                        900 entries behind, drained
             connections  clients                       9 of 16384, 1 in the handshake
             embedded     slots                         5 tasks on 2 slots
 
-            3 smaller rows are left out: use --limit"#]].assert_eq(&InspectionView::from(inspection()).text());
+            3 smaller rows are omitted; raise --limit to see them"#]].assert_eq(&InspectionView::from(inspection()).text());
     }
 
     #[test]
     fn what_waits_has_exactly_the_published_fields() {
         let view = InspectionView::from(inspection());
-        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"snapshots_sent":1,"omitted_count":3}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -11,8 +11,8 @@ use crate::tables::{
 use crate::turn::Turn;
 
 /// The bounds on remembered ids (ADR 0041). While the total is below its bound, any namespace may use it. From then on, a
-/// namespace is refused if it has its share, which is the bound divided by the number of namespaces. So one that uses
-/// little is never refused because of the others. What it uses beyond the total has a bound, too.
+/// namespace is refused once it has used up its share: the bound divided by the number of namespaces. So a namespace below
+/// its share is not refused because of the others, up to a hard bound on the total.
 pub(super) struct Bounds(RequestUsage);
 
 impl Bounds {

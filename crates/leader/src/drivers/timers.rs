@@ -15,7 +15,7 @@ pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
     let mut cursor = TimerCursor::default();
     loop {
-        // A error usually means that the log's clock stands still, or has not yet reached this
+        // An error usually means that the log's clock stands still, or has not yet reached this
         // node's.
         let looked = look(driver, &mut cursor).await;
         backoff.after(looked).await;

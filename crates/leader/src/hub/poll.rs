@@ -44,7 +44,7 @@ impl ToWorker {
     }
 }
 
-/// Why there is no such poll.
+/// Why the poll is not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PollClosed {
     /// This node does not lead.

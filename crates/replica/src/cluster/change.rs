@@ -30,7 +30,7 @@ pub enum ClusterChange {
         /// The voter; unset for the one that follows most closely.
         to: Option<NodeId>,
     },
-    /// Drains a member: it keeps its vote, but does not lead, and ends what waits there.
+    /// Drains a member: it keeps its vote, but does not lead, and ends waiting calls.
     DrainNode {
         /// The member to drain.
         node_id: NodeId,
@@ -127,12 +127,12 @@ pub enum ChangeRefusal {
     },
     /// The member does not respond.
     #[error("expected node {} to respond, but it does not", .0.0)]
-    NodeSilent(NodeId),
+    NodeUnresponsive(NodeId),
     /// The voter is drained, so it must not lead.
     #[error("expected a voter that may lead, but node {} is drained", .0.0)]
     VoterDrained(NodeId),
     /// All other voters are down or drained.
-    #[error("expected another voter that is up and not drained, but without node {} there is none", .0.0)]
+    #[error("expected a voter other than node {} that is up and not drained, but there is none", .0.0)]
     NoVoterToLead(NodeId),
 }
 
@@ -159,10 +159,12 @@ impl ChangeRefusal {
             Self::QuorumAtRisk { .. } => {
                 "restore the other voters first: without most of them nothing can be written"
             }
-            Self::NodeSilent(_) => {
+            Self::NodeUnresponsive(_) => {
                 "start the node; `flo cluster status` shows which members are up"
             }
-            Self::VoterDrained(_) => "`flo cluster undrain` ends its drain",
+            Self::VoterDrained(_) => {
+                "choose another voter, or end the drain with `flo cluster undrain`"
+            }
             Self::NoVoterToLead(_) => {
                 "start another voter, or end its drain with `flo cluster undrain`; `flo cluster status` shows them"
             }

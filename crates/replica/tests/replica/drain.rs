@@ -123,7 +123,7 @@ async fn a_drain_that_leaves_nobody_to_lead_is_refused_and_changes_nothing() {
     cluster.kill(first);
     assert_eq!(
         refused(cluster.change(leader, drain(first)).await),
-        ChangeRefusal::NodeSilent(NodeId(first))
+        ChangeRefusal::NodeUnresponsive(NodeId(first))
     );
     assert!(cluster.change(leader, undrain(second)).await.unwrap());
     // The leader and this one are a quorum, but not without the other's vote.

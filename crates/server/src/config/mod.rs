@@ -67,8 +67,8 @@ pub struct ServerConfig {
     /// What the node may use of the machine's memory. In bytes, at least 256 MiB; without it, the limit of the process's control
     /// group or the machine's memory.
     pub max_memory_bytes: Option<u64>,
-    /// How long a follower hears nothing from a leader before it stands for election: up to twice as long. A third of it is
-    /// the interval of heartbeats, within which a message and its response must arrive. In milliseconds, 300 to 3,000.
+    /// The minimum election timeout: a follower that receives no heartbeat for this time, or up to twice as long, stands for
+    /// election. A third of it is the heartbeat interval; a round trip must take less. In milliseconds, 300 to 3,000.
     pub election_ms: u64,
     /// A command that takes longer is logged. In milliseconds; 0 logs none.
     pub slow_command_ms: u64,

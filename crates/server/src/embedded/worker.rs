@@ -141,7 +141,7 @@ impl Worker {
     async fn stop(self) {
         drop(self.task_pool);
         if let Err(refusal) = self.registration.release().await {
-            tracing::info!(%refusal, "the tasks of a stopping or drained node were not returned, and lose an attempt");
+            tracing::info!(%refusal, "the node stops or is drained, and its tasks could not be returned: each has used an attempt");
         }
     }
 

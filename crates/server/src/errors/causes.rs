@@ -134,7 +134,7 @@ fn code(refusal: &ChangeRefusal) -> ServerCode {
         ChangeRefusal::MembershipChangeInProgress => ServerCode::MembershipChangeInProgress,
         ChangeRefusal::LeadershipTransferTimeout => ServerCode::LeadershipTransferTimeout,
         ChangeRefusal::BinaryTooOld { .. } => ServerCode::BinaryTooOld,
-        ChangeRefusal::NodeSilent(_) => ServerCode::NodeUnreachable,
+        ChangeRefusal::NodeUnresponsive(_) => ServerCode::NodeUnreachable,
         ChangeRefusal::VoterDrained(_) => ServerCode::VoterDrained,
         ChangeRefusal::NoVoterToLead(_) => ServerCode::NoVoterToLead,
     }
@@ -144,7 +144,7 @@ impl From<InspectError> for Refusal {
     fn from(error: InspectError) -> Self {
         let code = match error {
             InspectError::NodeNotMember(_) => ServerCode::NodeNotFound,
-            InspectError::NodeSilent(_) => ServerCode::NodeUnreachable,
+            InspectError::NodeUnresponsive(_) => ServerCode::NodeUnreachable,
         };
         Self::new(code, error.to_string())
             .with_hint("`flo cluster status` shows the members, and which of them are up")

@@ -77,7 +77,7 @@ codes! {
     NodeStandstill "node_standstill" Unavailable
         "The node has lost contact with the leader, or applies nothing: it ends what waits there. Another node may serve.";
     NodeDrained "node_drained" Unavailable
-        "An operator has drained the node: it ends what waits there. Another node serves.";
+        "An operator has drained the node, so it ends waiting calls; send the call to another node.";
     ShuttingDown "shutting_down" Unavailable
         "The node is stopping.";
     Unavailable "unavailable" Unavailable
@@ -101,7 +101,7 @@ codes! {
     NodeLagging "node_lagging" Unavailable
         "The member did not catch up before the deadline; nothing was changed.";
     VoterDrained "voter_drained" FailedPrecondition
-        "The member is drained, so it must not lead.";
+        "The voter is drained, so leadership cannot be transferred to it.";
     NoVoterToLead "no_voter_to_lead" FailedPrecondition
         "All other voters are down or drained; nothing was changed.";
     LastVoter "last_voter" FailedPrecondition

@@ -90,7 +90,7 @@ impl Refusal {
     pub(crate) fn node_drained() -> Self {
         let message = "expected the node to be in service, but an operator has drained it";
         Self::new(ServerCode::NodeDrained, message)
-            .with_hint("ask another node; `flo cluster undrain` ends the drain")
+            .with_hint("send the call to another node; an operator can end the drain with `flo cluster undrain`")
     }
 
     /// This node is stopping.

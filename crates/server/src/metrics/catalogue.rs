@@ -169,8 +169,7 @@ metrics! {
     REQUEST_IDS Gauge "flotilla_request_ids" [] "ids"
         "Remembered request ids.";
     REQUEST_IDS_MAX Gauge "flotilla_request_ids_max" [] "ids"
-        "The number of remembered request ids from which on the cluster refuses new work, except in \
-         namespaces that have fewer than their share. `flo cluster set` changes it.";
+        "The limit on remembered request ids. At the limit, the cluster refuses new work of namespaces that have used up their share. `flo cluster set` changes it.";
     WORKERS Gauge "flotilla_workers" ["status"] "workers"
         "Registered workers, including the embedded ones.";
 

@@ -7,7 +7,7 @@ use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
 use crate::watch::cut_off;
 use flotilla_api::v1;
-use flotilla_leader::{Hub, Leased, Revocation, Session, ToWorker};
+use flotilla_leader::{Hub, LeasedTask, Revocation, Session, ToWorker};
 use prost::Message;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,8 +107,8 @@ impl TaskBatch {
     }
 
     /// Adds what the worker has to know about a task that is leased to it; false if there is no room for it.
-    fn add_leased(&mut self, context: &Context, leased: Leased) -> bool {
-        let Leased { missing, cancelled } = leased;
+    fn add_leased(&mut self, context: &Context, leased: LeasedTask) -> bool {
+        let LeasedTask { missing, cancelled } = leased;
         let has_room =
             missing.is_none_or(|(task, input)| self.add(assignment::to_wire(context, task, input)));
         if let Some(revocation) = cancelled.filter(|_| has_room) {

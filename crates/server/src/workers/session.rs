@@ -14,7 +14,7 @@ use crate::watch::cut_off;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
 use flotilla_leader::channel::{Bounds, Receiver, Sender, channel};
-use flotilla_leader::{Hub, Leased, PollClosed, Session, ToWorker};
+use flotilla_leader::{Hub, LeasedTask, PollClosed, Session, ToWorker};
 use futures::FutureExt;
 use futures::Stream;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -185,7 +185,7 @@ impl WorkerStream<'_> {
     /// Delivers the leased tasks that the worker does not hold, and names those that are cancelled.
     fn redeliver(&mut self) -> Result<(), Refusal> {
         while !self.outbox.is_full()
-            && let Some(Leased { missing, cancelled }) = self.session.next_leased()?
+            && let Some(LeasedTask { missing, cancelled }) = self.session.next_leased()?
         {
             if let Some((task, input)) = missing {
                 let task = assignment::to_wire(&self.connection.context, task, input);

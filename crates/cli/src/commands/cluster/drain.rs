@@ -6,10 +6,11 @@ use crate::views::ChangeView;
 use clap::Args;
 use flotilla_client::v1::DrainNodeRequest;
 
-/// Drain a member: it keeps its vote, but does not lead, is not ready, and ends what waits there
+/// Drain a member: it keeps its vote, but does not lead, is not ready, and ends waiting calls
 ///
-/// Its clients and workers continue at other nodes, and its embedded workers return their tasks. It still answers calls. Ends
-/// with `flo cluster undrain`, or when the node restarts. Refused if no other voter is up and not drained.
+/// Its clients and workers continue at other nodes, and its embedded workers return their tasks. It still answers calls. The
+/// drain ends with `flo cluster undrain`, or when the node restarts. It is refused if no other voter
+/// is up and not drained.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo cluster drain 2")]
 pub(crate) struct Drain {

@@ -11,10 +11,10 @@ Examples:
   flo cluster inspect
   flo cluster inspect --node 3 --limit 100 -o json";
 
-/// Show what waits on a node: commands, requests, callers, workers, snapshots and connections
+/// Show what is queued or in progress on a node: commands, requests, callers, workers, snapshots and connections
 ///
-/// For a cluster that is stuck or slow. Works without a leader. The node that is called forwards the request to the named
-/// member; ask the leader for commands that wait for the log, workers and followers.
+/// Use it if the cluster is stuck or slow. It works without a leader. The node that is called forwards
+/// the request to the named member. Only the leader shows queued commands, open polls and followers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Inspect {

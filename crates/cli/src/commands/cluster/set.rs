@@ -10,15 +10,15 @@ const EXAMPLES: &str = "\
 Examples:
   flo cluster set --max-request-ids 12000000";
 
-/// Change settings of the cluster, by which all its nodes decide
+/// Change cluster settings, which apply to all nodes
 ///
 /// `flo cluster status` shows them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Set {
-    /// How many request ids are remembered before new work is refused, except in namespaces that have fewer than their
-    /// share; from 100000 to 100000000
+    /// Maximum number of remembered request ids, 100000 to 100000000; at the limit, new work is refused
+    /// in namespaces that have used up their share
     #[arg(long, value_name = "N")]
     max_request_ids: Option<u64>,
 }

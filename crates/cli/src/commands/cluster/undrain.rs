@@ -6,7 +6,7 @@ use crate::views::ChangeView;
 use clap::Args;
 use flotilla_client::v1::UndrainNodeRequest;
 
-/// End the drain of a member: it may lead again, and takes clients and tasks
+/// End the drain of a member: it may lead again, and accepts clients and tasks
 ///
 /// Works without a leader.
 #[derive(Debug, Args)]

@@ -201,8 +201,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     wasm_slots: Option<u32>,
 
-    /// Stand for election after this many milliseconds without a leader, 300 to 3000; a round trip
-    /// between nodes must take less than a third of it [default: 300]
+    /// Minimum election timeout in milliseconds, 300 to 3000; a round trip between nodes must take
+    /// less than a third of it [default: 300]
     #[arg(
         long,
         env = "FLO_ELECTION_MS",

@@ -175,7 +175,8 @@ impl ClusterService for Clusters {
             let replica = self.context.gateway.replica();
             let inspection = replica.inspect(node, rows_max, deadline).await?;
             v1::NodeInspection::decode(inspection).map_err(|error| {
-                let text = "expected the node to say what waits on it, but its answer is malformed";
+                let text =
+                    "expected a valid inspection from the node, but its response cannot be decoded";
                 Refusal::internal(format!("{text}: {error}"))
             })
         })
