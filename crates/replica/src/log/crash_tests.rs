@@ -75,6 +75,17 @@ async fn an_entry_can_be_read_before_it_is_durable_and_survives_once_it_is() {
 }
 
 #[tokio::test]
+async fn entries_for_an_append_have_no_gap_although_the_first_were_purged() {
+    let mut store = open(Arc::new(MemoryDevice::default())).unwrap();
+    let entries = (0..10).map(|index| entry(1, index)).collect();
+    append(&mut store, entries).await.await.unwrap().unwrap();
+    store.purge(log_id(1, 4)).await.unwrap();
+    assert_eq!(store.limited_get_log_entries(3, 8).await.unwrap(), []);
+    let rest = store.limited_get_log_entries(5, 8).await.unwrap();
+    assert_eq!(rest, [entry(1, 5), entry(1, 6), entry(1, 7)]);
+}
+
+#[tokio::test]
 async fn a_vote_is_durable_when_the_call_returns_and_a_commit_index_needs_no_sync() {
     let device = Arc::new(MemoryDevice::default());
     let mut store = open(device.clone()).unwrap();
