@@ -9,7 +9,7 @@ pub enum PlantedBug {
     LostSlots,
     /// Some timers never fire.
     LostTimer,
-    /// A new leader does not look for the checks that its predecessor left open.
+    /// A leader makes only the checks that its predecessor left open.
     LostChecks,
     /// A stream that grows wakes no trigger.
     LostWakeup,

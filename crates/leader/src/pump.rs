@@ -50,7 +50,7 @@ impl Driver {
                     self.wakeups.triggers.arm(*due_ms);
                 }
                 Effect::ArmRetention { due_ms } => self.wakeups.retention.arm(*due_ms),
-                Effect::CheckSchema { run, activation } => {
+                Effect::CheckSchema { run, activation } if !self.has(PlantedBug::LostChecks) => {
                     self.wakeups.check((*run, *activation));
                 }
                 Effect::RecordsLost {
@@ -64,6 +64,7 @@ impl Driver {
                 Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
                 | Effect::ArmTrigger { .. }
+                | Effect::CheckSchema { .. }
                 | Effect::DrainWorker { .. }
                 | Effect::RunChanged { .. }
                 | Effect::ActionRunEnded { .. }

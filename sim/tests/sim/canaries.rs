@@ -64,7 +64,7 @@ fn a_task_that_is_given_to_two_workers_is_found() {
 }
 
 #[test]
-fn checks_that_a_new_leader_forgets_are_found() {
+fn checks_that_no_driver_learns_of_are_found() {
     expect_found("lost-checks", "expected all work in progress to end");
 }
 

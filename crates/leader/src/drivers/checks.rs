@@ -5,7 +5,6 @@
 use super::Driver;
 use super::backoff::Backoff;
 use super::wakeups::Check;
-use crate::bug::PlantedBug;
 use crate::error::Error;
 use crate::limits::{CHECKS_IN_FLIGHT_MAX, CHECKS_PAGE_MAX};
 use flotilla_dsl::expression::compile_lock;
@@ -27,9 +26,7 @@ enum CheckResult {
 
 /// Makes the open checks of the state, then those that arrive.
 pub(super) async fn drive(driver: &Driver) {
-    if !driver.has(PlantedBug::LostChecks) {
-        make_left_open(driver).await;
-    }
+    make_left_open(driver).await;
     let mut under_way = FuturesUnordered::new();
     loop {
         let room = CHECKS_IN_FLIGHT_MAX - under_way.len();
