@@ -5,7 +5,7 @@ use flotilla_engine::ids::{ActionName, Namespace, RunId, SignalType, WorkflowNam
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::ActionType;
 use flotilla_engine::{
-    Body, Command, CreateDefinition, RegisterAction, RequestId, SignalRun, StartRun, VersionChoice,
+    Body, Command, CreateDefinition, RegisterAction, RequestId, SignalRun, StartRun,
 };
 
 /// A payload of 100 bytes.
@@ -68,19 +68,7 @@ pub(crate) fn register_action(name: &ActionName) -> Body {
 
 /// Starts a run.
 pub(crate) fn start(workflow: &WorkflowName) -> Body {
-    Body::StartRun(StartRun {
-        workflow: workflow.clone(),
-        version: VersionChoice::Latest,
-        input: payload(),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
-    })
+    Body::StartRun(StartRun::new(workflow.clone(), payload()))
 }
 
 /// Sends a run the signal for which it waits.

@@ -258,17 +258,11 @@ pub(super) fn retry(run_id: &RunId, key: &str, from: Option<&str>) -> Body {
 
 fn run_of(workflow: &str, key: &str, payload_bytes: usize) -> StartRun {
     StartRun {
-        workflow: WorkflowName::new(workflow).expect("a valid name"),
-        version: VersionChoice::Latest,
-        input: Json::string(&"x".repeat(payload_bytes)),
-        input_checked_for: None,
         idempotency_key: Some(IdempotencyKey::new(key).expect("a valid key")),
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
+        ..StartRun::new(
+            WorkflowName::new(workflow).expect("a valid name"),
+            Json::string(&"x".repeat(payload_bytes)),
+        )
     }
 }
 

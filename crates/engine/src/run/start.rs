@@ -50,6 +50,24 @@ pub struct StartRun {
 }
 
 impl StartRun {
+    /// A start of the latest revision, now, without a key or anything else that a caller may choose.
+    #[must_use]
+    pub fn new(workflow: WorkflowName, input: Json) -> Self {
+        Self {
+            workflow,
+            version: VersionChoice::Latest,
+            input,
+            input_checked_for: None,
+            idempotency_key: None,
+            run_id: None,
+            trace: None,
+            start_time: None,
+            metadata: None,
+            target: None,
+            locks: None,
+        }
+    }
+
     pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,

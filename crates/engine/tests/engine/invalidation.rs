@@ -9,8 +9,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{INVALIDATED_PLANS_MAX, INVALIDATION_EVENTS_MAX, PLANS_MAX};
 use flotilla_engine::rows::{Definitions, PlansByEvent};
 use flotilla_engine::{
-    Body, CreateDefinition, InvalidateCache, PlanRef, Rejection, Reply, StartRun, VersionChoice,
-    reply,
+    Body, CreateDefinition, InvalidateCache, PlanRef, Rejection, Reply, StartRun, reply,
 };
 use std::fmt::Write;
 
@@ -37,19 +36,10 @@ fn create(definition: Definition) -> Body {
 }
 
 fn start(workflow: &str) -> Body {
-    Body::StartRun(StartRun {
-        workflow: WorkflowName::new(workflow).expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::from_checked("{\"n\":1}".to_owned()),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
-    })
+    Body::StartRun(StartRun::new(
+        WorkflowName::new(workflow).expect("a name"),
+        Json::from_checked("{\"n\":1}".to_owned()),
+    ))
 }
 
 fn invalidate(after: Option<PlanRef>) -> Body {

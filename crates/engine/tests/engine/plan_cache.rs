@@ -16,7 +16,7 @@ use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
     Applied, Body, Command, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect, Engine,
     Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp, StartRun,
-    SweepRuns, VersionChoice,
+    SweepRuns,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -256,17 +256,8 @@ fn definition() -> Body {
 }
 
 fn start(key: u32) -> Body {
-    Body::StartRun(StartRun {
-        workflow: WorkflowName::new("order").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::from_checked(format!("{{\"n\":{key}}}")),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
-    })
+    Body::StartRun(StartRun::new(
+        WorkflowName::new("order").expect("a name"),
+        Json::from_checked(format!("{{\"n\":{key}}}")),
+    ))
 }

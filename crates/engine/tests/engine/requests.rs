@@ -14,7 +14,7 @@ use flotilla_engine::limits::{
 use flotilla_engine::rows::{RequestAges, RequestUsage, RequestUsages, Requests, read};
 use flotilla_engine::{
     Body, Command, Rejection, Reply, RequestId, SetClusterSettings, SetCondition, SetKey,
-    SignalRun, StartRun, SweepRequests, VersionChoice, reply, view,
+    SignalRun, StartRun, SweepRequests, reply, view,
 };
 
 /// How old an id is at least when it is deleted at the bound.
@@ -130,19 +130,7 @@ fn reserved_too(bound: u64) -> u64 {
 }
 
 fn start_run() -> StartRun {
-    StartRun {
-        workflow: WorkflowName::new("order").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::null(),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
-    }
+    StartRun::new(WorkflowName::new("order").expect("a name"), Json::null())
 }
 
 #[test]

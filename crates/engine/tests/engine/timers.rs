@@ -7,23 +7,11 @@ use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{TimerKey, TimerKind, Timers, encode_key};
 use flotilla_engine::view::{DueTimers, TimerCursor};
-use flotilla_engine::{Body, FireTimer, StartRun, VersionChoice};
+use flotilla_engine::{Body, FireTimer, StartRun};
 
 /// Starts a run that waits for a second.
 fn start(replica: &mut Replica) {
-    let start = StartRun {
-        workflow: WorkflowName::new("brief").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::null(),
-        input_checked_for: None,
-        idempotency_key: None,
-        run_id: None,
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
-    };
+    let start = StartRun::new(WorkflowName::new("brief").expect("a name"), Json::null());
     replica.ask(Body::StartRun(start)).expect("accepted");
 }
 

@@ -154,7 +154,7 @@ mod tests {
     use crate::testing::StillNode;
     use flotilla_engine::ids::WorkflowName;
     use flotilla_engine::json::Json;
-    use flotilla_engine::{CreateDefinition, StartRun, VersionChoice};
+    use flotilla_engine::{CreateDefinition, StartRun};
     use futures::future::join_all;
 
     const CHILD: &str = r#"
@@ -188,19 +188,10 @@ start:
             node.submit(Body::CreateDefinition(Box::new(create))).await;
         }
         let start = || {
-            Body::StartRun(StartRun {
-                workflow: WorkflowName::new("parent").unwrap(),
-                version: VersionChoice::Latest,
-                input: Json::null(),
-                input_checked_for: None,
-                idempotency_key: None,
-                run_id: None,
-                trace: None,
-                start_time: None,
-                metadata: None,
-                target: None,
-                locks: None,
-            })
+            Body::StartRun(StartRun::new(
+                WorkflowName::new("parent").unwrap(),
+                Json::null(),
+            ))
         };
         join_all((0..=CHECKS_PAGE_MAX).map(|_| node.submit(start()))).await;
         let open = || node.read(|reader| view::schema_checks(reader, usize::MAX));

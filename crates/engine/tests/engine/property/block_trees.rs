@@ -17,7 +17,7 @@ use flotilla_engine::rows::{
 use flotilla_engine::view::{self, WaitingFor};
 use flotilla_engine::{
     Applied, Body, DecideApproval, Entry, FireTimer, Rejection, Reply, SignalRun, Stamp, StartRun,
-    StepSelector, VersionChoice,
+    StepSelector,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -250,17 +250,8 @@ pub(super) fn start() -> Body {
 /// A start of a run with this id.
 pub(super) fn start_as(run_id: &str) -> StartRun {
     StartRun {
-        workflow: WorkflowName::new("tree").expect("a name"),
-        version: VersionChoice::Latest,
-        input: Json::null(),
-        input_checked_for: None,
-        idempotency_key: None,
         run_id: Some(RunId::new(run_id).expect("an id")),
-        trace: None,
-        start_time: None,
-        metadata: None,
-        target: None,
-        locks: None,
+        ..StartRun::new(WorkflowName::new("tree").expect("a name"), Json::null())
     }
 }
 

@@ -11,7 +11,7 @@ use flotilla_engine::limits::RUN_QUERY_ROWS_MAX;
 use flotilla_engine::rows::{AttributeValue, Definitions, RunRecord, RunStatus, Runs};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view::{self, Comparison, Condition, Equality, PageRange, RunQuery};
-use flotilla_engine::{Body, Entry, StartRun, VersionChoice};
+use flotilla_engine::{Body, Entry, StartRun};
 use proptest::prelude::*;
 
 proptest! {
@@ -52,21 +52,7 @@ fn a_rare_match_takes_more_pages_and_no_page_reads_everything() {
     let instant = "define instant 1\n start: run @missing -> failure=flo.Completed";
     play(&mut player, vec![create(instant, "as written")]);
     let workflow = default_key("instant").1;
-    let start = || {
-        Body::StartRun(StartRun {
-            workflow: workflow.clone(),
-            version: VersionChoice::Latest,
-            input: Json::null(),
-            input_checked_for: None,
-            idempotency_key: None,
-            run_id: None,
-            trace: None,
-            start_time: None,
-            metadata: None,
-            target: None,
-            locks: None,
-        })
-    };
+    let start = || Body::StartRun(StartRun::new(workflow.clone(), Json::null()));
     for _ in 0..11 {
         play(
             &mut player,

@@ -130,20 +130,8 @@ start:
             make_latest: true,
         })))
         .await;
-        node.submit(Body::StartRun(StartRun {
-            workflow: workflow(),
-            version: VersionChoice::Latest,
-            input: Json::null(),
-            input_checked_for: None,
-            idempotency_key: None,
-            run_id: None,
-            trace: None,
-            start_time: None,
-            metadata: None,
-            target: None,
-            locks: None,
-        }))
-        .await;
+        node.submit(Body::StartRun(StartRun::new(workflow(), Json::null())))
+            .await;
         node
     }
 
