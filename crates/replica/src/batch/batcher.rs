@@ -101,9 +101,11 @@ impl Batcher {
         tokio::spawn(async move {
             let result = receiver.await.ok();
             drop((permit, round));
-            if is_refused(result.as_ref()) {
-                // The term may continue: a leader whose successor does not take over refuses for a while.
+            if let Some(Err(ClientWriteError::ForwardToLeader(_))) = result {
+                // openraft returns this only before it has appended the entry. The term may continue: a leader whose
+                // successor does not take over refuses for a while.
                 offers.return_offers(&offered);
+                return refuse(senders);
             }
             deliver_results(senders, result);
         });
@@ -142,14 +144,9 @@ fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
 }
 
 /// The polls of the offers, and their slots.
-fn slots(offers: &[Offer]) -> Vec<(u64, u32)> {
+pub(crate) fn slots(offers: &[Offer]) -> Vec<(u64, u32)> {
     let slots = offers.iter().map(|offer| (offer.poll, offer.slots));
     slots.collect()
-}
-
-/// Whether the entry was certainly not appended: openraft returns this only before it has appended it.
-fn is_refused(result: Option<&ClientWriteResult<TypeConfig>>) -> bool {
-    matches!(result, Some(Err(ClientWriteError::ForwardToLeader(_))))
 }
 
 fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) {
@@ -162,9 +159,6 @@ fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) 
 /// Returns the results to the callers; a caller whose sender is dropped takes the outcome as
 /// unknown.
 fn deliver_results(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
-    if is_refused(result.as_ref()) {
-        return refuse(senders);
-    }
     match result {
         Some(Ok(response)) => {
             let replies = response.data.replies;

@@ -4,6 +4,7 @@
 //! It owns the engine. For each entry it writes one batch: what the engine and the replica's own
 //! rows change, the digest and the log id. Only then are the proposer and the subscribers notified.
 
+use crate::batch::batcher::slots;
 use crate::clock::StampClock;
 use crate::environment::Observer;
 use crate::execution::{BlockingPool, JobKind};
@@ -304,11 +305,7 @@ impl ActiveApplier {
                 replies: applied.replies,
             },
             effects: applied.effects,
-            offers: entry
-                .offers
-                .iter()
-                .map(|offer| (offer.poll, offer.slots))
-                .collect(),
+            offers: slots(&entry.offers),
             proposer: entry.stamp.node,
             now_ms: Some(applied.now_ms),
             after: Vec::new(),
