@@ -1,6 +1,5 @@
 //! What the parts of the leader share, and how they start.
 
-use crate::bug::PlantedBug;
 use crate::drivers::Driver;
 use crate::hub::Hub;
 use crate::observer::Observer;
@@ -22,8 +21,6 @@ pub struct Context {
     pub schemas: Arc<Schemas>,
     /// Receives what the parts do.
     pub observer: Arc<dyn Observer>,
-    /// The bug that is planted in the drivers, if any. The hub has its own.
-    pub bug: Option<PlantedBug>,
     /// Cancelled when the node stops: ends all parts.
     pub shutdown: CancellationToken,
 }

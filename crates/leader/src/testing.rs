@@ -63,7 +63,6 @@ impl StillNode {
             hub: Arc::default(),
             schemas: Arc::new(Schemas::new(self.replica.blocking_pool())),
             observer: Arc::new(NoObserver),
-            bug: None,
             shutdown: CancellationToken::new(),
             replica: self.replica.clone(),
         })

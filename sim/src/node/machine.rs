@@ -248,7 +248,6 @@ async fn boot(boot: Boot) {
             hub: Arc::clone(&hub),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             observer: Arc::new(DriverTrace { host, record }),
-            bug: in_leader(context.bug),
             // A process is killed with its runtime, or its replica ends.
             shutdown: CancellationToken::new(),
         });

@@ -69,7 +69,7 @@ impl Driver {
 
     /// Whether this bug is planted.
     pub(crate) fn has(&self, bug: PlantedBug) -> bool {
-        self.context.bug == Some(bug)
+        self.context.hub.has(bug)
     }
 
     /// Submits the command of one obligation.

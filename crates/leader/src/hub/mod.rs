@@ -38,6 +38,8 @@ pub struct Hub {
     due: Notify,
     /// Notified when an embedded worker has lost its poll.
     departed: Notify,
+    /// The bug that is planted in the leader's parts, if any.
+    bug: Option<PlantedBug>,
 }
 
 /// The open polls of a namespace.
@@ -71,13 +73,19 @@ impl OfferSource for Hub {
 }
 
 impl Hub {
-    /// A hub without polls, in which a bug may be planted.
+    /// A hub without polls. A bug may be planted, in the hub or in the drivers.
     #[must_use]
     pub fn new(bug: Option<PlantedBug>) -> Self {
         Self {
             polls: Mutex::new(Polls::new(bug)),
+            bug,
             ..Self::default()
         }
+    }
+
+    /// Whether this bug is planted.
+    pub(crate) fn has(&self, bug: PlantedBug) -> bool {
+        self.bug == Some(bug)
     }
 
     /// This node leads: polls may be opened.

@@ -1,7 +1,6 @@
 //! Starts the leader's parts on this node.
 
 use crate::context::Context;
-use crate::faults::planted;
 use flotilla_engine::CommandKind;
 use flotilla_engine::ids::Namespace;
 use flotilla_leader::{Hub, Observer};
@@ -30,7 +29,6 @@ pub(super) fn start(context: &Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
         hub,
         schemas: Arc::clone(&context.schemas),
         observer: Arc::new(NodeObserver(Arc::clone(context))),
-        bug: planted::in_leader(),
         shutdown: context.shutdown.clone(),
     })
 }
