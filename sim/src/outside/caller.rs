@@ -4,8 +4,8 @@ use crate::network::{CallError, Host, Network, OUTSIDE, Route};
 use crate::node::Submitted;
 use crate::random::Random;
 use crate::record::{Outcome, Record};
-use flotilla_engine::ids::Namespace;
-use flotilla_engine::{Body, Command, RequestId};
+use flotilla_engine::ids::{KvKey, Namespace};
+use flotilla_engine::{Body, Command, KeyRecord, RequestId};
 use std::time::Duration;
 
 /// How long a caller waits for one response.
@@ -106,12 +106,32 @@ impl Caller {
     }
 
     async fn attempt(&mut self, command: &Command) -> Submitted {
-        let called = send(self.network.clone(), self.route(), command.clone());
+        let route = self.route();
+        self.attempt_at(route, command).await
+    }
+
+    /// Sends a command to a node once.
+    pub(crate) async fn attempt_at(&self, route: Route, command: &Command) -> Submitted {
+        let called = send(self.network.clone(), route, command.clone());
         match tokio::time::timeout(TIMEOUT, called).await {
             Ok(Ok(submitted)) => submitted,
             Ok(Err(CallError::Refused)) => Submitted::NotDone,
             Ok(Err(CallError::Lost)) | Err(_) => Submitted::Unknown,
         }
+    }
+
+    /// Reads the current value of a key at a node; `Err` if that cannot be known.
+    pub(crate) async fn read_at(&self, route: Route, key: &KvKey) -> Result<Option<KeyRecord>, ()> {
+        let requested = key.clone();
+        let called = self.network.call_once(route, move |process| {
+            let requested = requested.clone();
+            Box::pin(async move {
+                let gateway = process.gateway.ok_or(())?;
+                gateway.read_key(&requested).await
+            })
+        });
+        let called = tokio::time::timeout(TIMEOUT, called).await;
+        called.map_err(drop)?.map_err(drop)?
     }
 
     /// The connection to one of the nodes.

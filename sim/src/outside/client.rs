@@ -7,12 +7,9 @@ use crate::record::{KeyRead, Outcome};
 use crate::time::Time;
 use flotilla_engine::ids::{KvKey, RunId};
 use flotilla_engine::{Reply, SetCondition};
-use std::time::Duration;
 
 /// Keys that all clients write to.
 const KEYS: [&str; 3] = ["a", "b", "c"];
-/// How long a client waits for one read.
-const TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// How much load the clients generate.
 #[derive(Clone, Copy, Debug)]
@@ -176,16 +173,8 @@ impl Client {
     /// The version of a key, if the key exists; `Err` if that is unknown.
     async fn read(&mut self, key: &KvKey) -> Result<Option<u64>, ()> {
         let invoked_ms = self.time.now_ms();
-        let (route, requested) = (self.caller.route(), key.clone());
-        let called = self.caller.network.call_once(route, move |process| {
-            let requested = requested.clone();
-            Box::pin(async move {
-                let gateway = process.gateway.ok_or(())?;
-                gateway.read_key(&requested).await
-            })
-        });
-        let called = tokio::time::timeout(TIMEOUT, called).await;
-        let found = called.map_err(drop)?.map_err(drop)??;
+        let route = self.caller.route();
+        let found = self.caller.read_at(route, key).await?;
         let read = KeyRead {
             key: key.to_string(),
             invoked_ms,

@@ -15,14 +15,11 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::view;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// The member of the old cluster that stays.
 const OLD: Host = 2;
 /// The members whose machines have a new cluster afterwards: a minority of the old members, or a majority.
 const NEW: [&[Host]; 2] = [&[1], &[1, 3]];
-/// How long a client waits for a response.
-const TIMEOUT: Duration = Duration::from_millis(2_500);
 /// How long the old member does not reach the new cluster, in milliseconds.
 const APART_MS: Range<u64> = 500..6_000;
 /// How long the old member may take to end, in milliseconds.
@@ -161,21 +158,13 @@ async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
             true => {
                 let body = set(&key(via), &number.to_string(), SetCondition::Always);
                 let command = caller.command(body);
-                let sent = caller.network.call_once(route, move |process| {
-                    let command = command.clone();
-                    Box::pin(async move { process.gateway?.submit(command).await.replied() })
-                });
-                let sent = tokio::time::timeout(TIMEOUT, sent).await;
-                matches!(sent, Ok(Ok(Some(())))).then_some("write")
+                let submitted = caller.attempt_at(route, &command).await;
+                matches!(submitted, Submitted::Answered(Ok(_))).then_some("write")
             }
             false => {
                 let requested = key(*caller.random.pick(&HOSTS));
-                let read = caller.network.call_once(route, move |process| {
-                    let requested = requested.clone();
-                    Box::pin(async move { process.gateway?.read_key(&requested).await.ok() })
-                });
-                let read = tokio::time::timeout(TIMEOUT, read).await;
-                matches!(read, Ok(Ok(Some(_)))).then_some("read")
+                let read = caller.read_at(route, &requested).await;
+                read.is_ok().then_some("read")
             }
         };
         if let Some(kind) = kind {
@@ -194,14 +183,4 @@ async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
 
 fn lock(log: &SharedLog) -> MutexGuard<'_, Vec<Call>> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Submitted {
-    /// Whether the command was executed.
-    fn replied(self) -> Option<()> {
-        match self {
-            Self::Answered(Ok(_)) => Some(()),
-            Self::Answered(Err(_)) | Self::NotDone | Self::Unknown => None,
-        }
-    }
 }
