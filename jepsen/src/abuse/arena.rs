@@ -1,12 +1,11 @@
 //! The cluster of an attack, and the tasks of the attackers.
 
 use super::{Needs, memory};
+use crate::stage::faults;
 use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
 use flotilla_tests::{Certificates, Cluster, Host, Scratch, TIMEOUT, wait_until};
 use std::ffi::OsString;
-use std::fs;
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -173,23 +172,17 @@ impl Arena {
     /// # Panics
     /// When the file cannot be written.
     pub(super) fn set_fsync_delay(&self, node: u64, delay: Duration) {
-        let file = faults_folder(self.cluster.scratch(), node).join("fsync");
-        fs::write(file, delay.as_millis().to_string()).expect("a file in the run's own folder");
+        let text = delay.as_millis().to_string();
+        faults::set(self.cluster.scratch(), node, "fsync", &text);
     }
 }
 
 fn host(scratch: &Scratch, id: u64, needs: &Needs) -> Host {
     let mut host = Host::local(id);
-    let faults = faults_folder(scratch, id);
-    fs::create_dir_all(&faults).expect("a folder in the run's own folder");
-    host.environment = vec![("FLO_FAULTS_DIR".to_owned(), faults.into_os_string())];
+    host.environment = vec![faults::variable(scratch, id)];
     if let Some(files) = needs.open_files {
         let limit = format!("--nofile={files}:{files}");
         host.launcher = vec![OsString::from("prlimit"), limit.into()];
     }
     host
-}
-
-fn faults_folder(scratch: &Scratch, id: u64) -> PathBuf {
-    scratch.path(&format!("faults-{id}"))
 }

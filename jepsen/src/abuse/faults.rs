@@ -19,11 +19,7 @@ impl Abuse for HungDisk {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            hits_leader: true,
-            throughput_min: 0,
-            ..Needs::default()
-        }
+        Needs::of_leader()
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {
@@ -58,9 +54,7 @@ impl Abuse for HalfOpenInstall {
     fn needs(&self) -> Needs {
         Needs {
             flags: &["--snapshot-log-bytes=1048576", "--max-log-bytes=2097152"],
-            hits_leader: true,
-            throughput_min: 0,
-            ..Needs::default()
+            ..Needs::of_leader()
         }
     }
 

@@ -57,6 +57,17 @@ impl Default for Needs {
     }
 }
 
+impl Needs {
+    /// Of an attack that stops the leader. How much the honest clients get done meanwhile is not judged.
+    pub(crate) fn of_leader() -> Self {
+        Self {
+            hits_leader: true,
+            throughput_min: 0,
+            ..Self::default()
+        }
+    }
+}
+
 /// An attack.
 pub trait Abuse {
     /// Its name on the command line.

@@ -104,13 +104,8 @@ impl Abuse for LargeRequests {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            // The leader is killed.
-            hits_leader: true,
-            // The attackers have as much right to the disk as the others.
-            throughput_min: 0,
-            ..Needs::default()
-        }
+        // The attackers have as much right to the disk as the others.
+        Needs::of_leader()
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {

@@ -2,6 +2,7 @@
 
 mod credentials;
 mod disk;
+pub(crate) mod faults;
 mod service;
 mod threads;
 
@@ -219,11 +220,7 @@ impl Stage {
     }
 
     fn set_fault(&self, node: u64, name: &str, text: &str) {
-        let file = faults_folder(self.cluster.scratch(), node).join(name);
-        // Renamed into place: a node never reads a partial file.
-        let draft = file.with_extension("draft");
-        fs::write(&draft, text).expect("a file in the run's own folder");
-        fs::rename(&draft, &file).expect("a file in the run's own folder");
+        faults::set(self.cluster.scratch(), node, name, text);
     }
 
     /// Records what the nodes' threads are doing, beside the logs.
@@ -279,16 +276,10 @@ fn variables(
     node: u64,
     environment: &[(String, String)],
 ) -> Vec<(String, std::ffi::OsString)> {
-    let faults = faults_folder(scratch, node);
-    fs::create_dir_all(&faults).expect("a folder in the run's own folder");
-    let own = [("FLO_FAULTS_DIR".to_owned(), faults.into_os_string())];
+    let own = [faults::variable(scratch, node)];
     let given = environment.iter();
     let given = given.map(|(name, value)| (name.clone(), value.into()));
     own.into_iter().chain(given).collect()
-}
-
-fn faults_folder(scratch: &Scratch, node: u64) -> PathBuf {
-    scratch.path(&format!("faults-{node}"))
 }
 
 /// The newest file of a folder with this ending.
