@@ -1,4 +1,4 @@
-//! Scheduled jobs: online backups.
+//! Scheduled jobs: online backups, and checks that they can be restored.
 
 use super::Findings;
 use super::containers::{Pod, items, selects, text};
@@ -11,6 +11,9 @@ use std::path::Path;
 /// The certificate, key and authority that `flo` uses.
 const TLS: [&str; 3] = ["FLO_TLS_CERT", "FLO_TLS_KEY", "FLO_TLS_CA"];
 
+/// The command that checks a backup.
+const RESTORE: [&str; 2] = ["cluster", "restore"];
+
 /// Checks each scheduled job.
 pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
     for (path, job) in cluster.of_kind("CronJob") {
@@ -22,8 +25,6 @@ pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
             spec: &template["spec"],
         };
         pod.check(image, findings);
-        let is_let_in = is_let_in(cluster, &template["metadata"]["labels"]);
-        findings.expect(path, is_let_in, "the network policy to let it in");
         let mut calls = pod.of_flo();
         match (calls.next(), calls.next()) {
             (Some(container), None) => {
@@ -36,6 +37,16 @@ pub(super) fn check(cluster: &Cluster, image: &Image, findings: &mut Findings) {
                     container,
                     launch,
                 };
+                if call
+                    .launch
+                    .arguments
+                    .starts_with(&RESTORE.map(str::to_owned))
+                {
+                    check_restore(&call, cluster, findings);
+                    continue;
+                }
+                let is_let_in = is_let_in(cluster, &template["metadata"]["labels"]);
+                findings.expect(path, is_let_in, "the network policy to let it in");
                 check_backup(&call, cluster, findings);
             }
             _ => findings.push(path, "expected one container of flo"),
@@ -63,10 +74,7 @@ fn check_backup(call: &Call<'_>, cluster: &Cluster, findings: &mut Findings) {
     };
     let is_backup = cluster_verb == "cluster" && backup_verb == "backup";
     findings.expect(pod.path, is_backup, "`flo cluster backup`");
-    let claim = pod.claim(container, folder(file));
-    let mut claims = cluster.of_kind("PersistentVolumeClaim");
-    let is_claimed = claims.any(|(_, it)| it["metadata"]["name"] == claim);
-    findings.expect(pod.path, is_claimed, format!("{file} to be on a claim"));
+    check_claimed(call, file, cluster, findings);
     let variable = |name: &str| launch.variables.get(name).map_or("", String::as_str);
     let endpoint = variable("FLO_ENDPOINT");
     let is_served = endpoints(cluster).any(|served| served == endpoint);
@@ -85,6 +93,39 @@ fn check_backup(call: &Call<'_>, cluster: &Cluster, findings: &mut Findings) {
     let is_made =
         made.peek().is_none() || made.any(|(_, it)| it["spec"]["secretName"] == secrets[0]);
     findings.expect(pod.path, is_made, "a secret that is made");
+}
+
+/// Checks that a file is on an existing claim.
+fn check_claimed(call: &Call<'_>, file: &str, cluster: &Cluster, findings: &mut Findings) {
+    let claim = call.pod.claim(call.container, folder(file));
+    let mut claims = cluster.of_kind("PersistentVolumeClaim");
+    let is_claimed = claims.any(|(_, it)| it["metadata"]["name"] == claim);
+    let path = call.pod.path;
+    findings.expect(path, is_claimed, format!("{file} to be on a claim"));
+}
+
+/// Checks that a backup is restored from an existing claim to a scratch directory.
+fn check_restore(call: &Call<'_>, cluster: &Cluster, findings: &mut Findings) {
+    let Call {
+        pod,
+        container,
+        launch,
+    } = call;
+    let [_, _, file, data_dir] = &launch.arguments[..] else {
+        return findings.push(
+            pod.path,
+            "expected `flo cluster restore FILE --data-dir=DIR`",
+        );
+    };
+    check_claimed(call, file, cluster, findings);
+    let data_dir = data_dir.strip_prefix("--data-dir=").unwrap_or_default();
+    let volume = pod.volume(container, folder(data_dir));
+    let is_scratch = volume["emptyDir"].is_object();
+    findings.expect(
+        pod.path,
+        is_scratch,
+        format!("{data_dir} in a scratch volume"),
+    );
 }
 
 /// The addresses of services.

@@ -92,9 +92,10 @@ pub(super) fn check_config(
 }
 
 /// Checks that the cron table runs the unit's flo as the unit's user, with the node's address and
-/// certificate.
+/// certificate, and takes and verifies backups.
 fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mut Findings) {
     let mut launch = Launch::default();
+    let mut commands = Vec::new();
     let lines = files.text(BACKUPS).lines();
     for line in lines.filter(|line| !line.starts_with('#')) {
         match &words(line)[..] {
@@ -102,6 +103,10 @@ fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mu
                 let is_unit = caller == user && binary == BINARY_INSTALLED;
                 findings.expect(BACKUPS, is_unit, format!("{user} to call flo"));
                 launch.arguments = arguments.to_vec();
+                if let Err(error) = launch.check() {
+                    findings.push(BACKUPS, error);
+                }
+                commands.extend(arguments.get(..2).map(<[String]>::to_vec));
             }
             [variable] => {
                 let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
@@ -110,13 +115,12 @@ fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mu
             _ => findings.push(BACKUPS, format!("expected no line {line:?}")),
         }
     }
-    if let Err(error) = launch.check() {
-        findings.push(BACKUPS, error);
-    }
-    let is_backup = launch
-        .arguments
-        .starts_with(&["cluster", "backup"].map(str::to_owned));
-    findings.expect(BACKUPS, is_backup, "`flo cluster backup`");
+    let is_verified = commands == [["cluster", "backup"], ["cluster", "verify"]];
+    findings.expect(
+        BACKUPS,
+        is_verified,
+        "`flo cluster backup` and `flo cluster verify`",
+    );
     let file = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let expected = [
         ("FLO_ENDPOINT", Some(config.listen.to_string())),
