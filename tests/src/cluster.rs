@@ -59,13 +59,19 @@ impl Cluster {
         cluster
     }
 
-    /// Starts a node on each of these hosts, with these further flags, without waiting.
+    /// Starts a node on each of these hosts, with these further flags, and waits until the cluster is formed.
+    ///
+    /// # Panics
+    /// When it is not formed.
     #[must_use]
     pub fn on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
         Self::begin(scratch, hosts, flags, None)
     }
 
     /// The same over TLS: clients use these certificates, and so do nodes whose hosts have none.
+    ///
+    /// # Panics
+    /// When the cluster is not formed.
     #[must_use]
     pub fn secured_on(
         scratch: Scratch,
@@ -102,7 +108,20 @@ impl Cluster {
         for settings in settings {
             cluster.spawn(settings);
         }
+        cluster.form();
         cluster
+    }
+
+    fn form(&self) {
+        let flo = self.flo();
+        wait_until("the cluster to be formed", TIMEOUT, || {
+            // Until a node listens, connections to it fail.
+            let answer = flo.run(&["--timeout", "30s", "cluster", "form"]);
+            if answer.code == 0 {
+                return Ok(());
+            }
+            Err(answer.show())
+        });
     }
 
     fn spawn(&mut self, settings: Settings) {

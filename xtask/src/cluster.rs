@@ -68,12 +68,17 @@ pub(crate) struct Digest {
 }
 
 impl Cluster {
-    /// Starts the nodes in the folder. Their data and certificates are in `.flo` below it, as their files say,
-    /// and so are their logs.
+    /// Starts the nodes in the folder, and forms their cluster unless it is formed. Their data and certificates are in
+    /// `.flo` below it, as their files say, and so are their logs.
     ///
     /// # Errors
-    /// If there are no free ports, no certificates can be made, or a node does not start.
-    pub(crate) fn start(binary: &Path, folder: &Path, listening: Listening) -> Result<Self> {
+    /// If there are no free ports, no certificates can be made, a node does not start, or no cluster is formed in time.
+    pub(crate) fn start(
+        binary: &Path,
+        folder: &Path,
+        listening: Listening,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         make_folder(folder)?;
         make_certificates(binary, folder)?;
         let ports = match listening {
@@ -90,31 +95,17 @@ impl Cluster {
         };
         let nodes = launch(folder, ports, &server)?;
         let certificates = Some(folder.join(CERTIFICATES));
-        Ok(Self::of(binary, folder, certificates, nodes))
+        let mut cluster = Self::of(binary, folder, certificates, nodes);
+        cluster.form(interrupt)?;
+        Ok(cluster)
     }
 
-    /// Starts nodes on free ports, without TLS and without the files of `deploy/local`: for a comparison with
-    /// other systems without TLS. Their data and logs are in `.flo` below the folder.
+    /// Starts nodes on free ports, without TLS, without the files of `deploy/local` and without an earlier cluster in that
+    /// folder: for a comparison with other systems without TLS. Their data and logs are in `.flo` below the folder. Returns
+    /// once all nodes serve.
     ///
     /// # Errors
-    /// If there are no free ports, or a node does not start.
-    pub(crate) fn start_plain(binary: &Path, folder: &Path) -> Result<Self> {
-        make_folder(folder)?;
-        let ports = ports::choose()?;
-        let peers = Ports::peers(&ports);
-        let server = |node_id, ports| {
-            let mut server = node::plain_server(binary, node_id);
-            node::listen(&mut server, ports, &peers);
-            server
-        };
-        let nodes = launch(folder, ports, &server)?;
-        Ok(Self::of(binary, folder, None, nodes))
-    }
-
-    /// As [`Self::start_plain`], without an earlier cluster in that folder; returns once all nodes serve.
-    ///
-    /// # Errors
-    /// As [`Self::start_plain`], and if they do not serve in time.
+    /// If there are no free ports, or a node does not start, or they do not serve in time.
     pub(crate) fn start_afresh(
         binary: &Path,
         folder: &Path,
@@ -124,7 +115,17 @@ impl Cluster {
         if earlier.exists() {
             fs::remove_dir_all(earlier)?;
         }
-        let mut cluster = Self::start_plain(binary, folder)?;
+        make_folder(folder)?;
+        let ports = ports::choose()?;
+        let peers = Ports::peers(&ports);
+        let server = |node_id, ports| {
+            let mut server = node::plain_server(binary, node_id);
+            node::listen(&mut server, ports, &peers);
+            server
+        };
+        let nodes = launch(folder, ports, &server)?;
+        let mut cluster = Self::of(binary, folder, None, nodes);
+        cluster.form(interrupt)?;
         cluster.wait_until_all_serve(interrupt)?;
         Ok(cluster)
     }
@@ -196,6 +197,15 @@ impl Cluster {
             ]);
         }
         variables
+    }
+
+    /// Forms the cluster, unless it is formed.
+    fn form(&mut self, interrupt: &Interrupt) -> Result<()> {
+        wait_for("the cluster to be formed", LIMIT, interrupt, || {
+            self.expect_running(None)?;
+            let formed = self.client().object(&["cluster", "form"]);
+            Ok(formed.ok().map(drop))
+        })
     }
 
     /// Waits until a node other than `dead` leads.

@@ -124,8 +124,9 @@ fn play(binary: &Path, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
 
 fn start_nodes(binary: &Path, sandbox: &Sandbox) -> Result<Cluster> {
     let began = Instant::now();
-    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
-    let leader = cluster.wait_for_leader(None, &sandbox.interrupt)?;
+    let interrupt = &sandbox.interrupt;
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere, interrupt)?;
+    let leader = cluster.wait_for_leader(None, interrupt)?;
     for node_id in cluster.node_ids() {
         let process_id = cluster.process(node_id).id();
         let endpoint = cluster.endpoint(node_id);

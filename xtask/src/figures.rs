@@ -66,7 +66,7 @@ fn read_arguments(arguments: &[String]) -> Result<u32> {
 fn measure(binary: &Path, trials: u32, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
     let interrupt = &sandbox.interrupt;
     stages.begin("Start three nodes");
-    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere, interrupt)?;
     let leader = cluster.wait_for_leader(None, interrupt)?;
     say(format!("node {} leads", leader.node_id));
 

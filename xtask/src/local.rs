@@ -109,7 +109,7 @@ fn read_port(word: Option<&String>) -> Result<u16> {
 
 /// Starts the nodes, prints where they are, and stops them on request.
 fn serve(binary: &Path, folder: &Path, port: u16, interrupt: &Interrupt) -> Result<()> {
-    let mut cluster = Cluster::start(binary, folder, Listening::From(port))?;
+    let mut cluster = Cluster::start(binary, folder, Listening::From(port), interrupt)?;
     cluster.wait_until_all_serve(interrupt)?;
     for node_id in cluster.node_ids() {
         let [client, peer, http] = cluster.addresses(node_id);

@@ -74,7 +74,7 @@ fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) ->
     let interrupt = &sandbox.interrupt;
     let began = Instant::now();
     stages.begin("Start three nodes over TLS, and Prometheus");
-    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere, interrupt)?;
     cluster.wait_until_all_serve(interrupt)?;
     let mut prometheus = Prometheus::start(tools, &cluster, sandbox)?;
     say(prometheus.check_files()?);

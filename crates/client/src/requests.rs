@@ -231,6 +231,7 @@ prepare_nothing! { Unknown:
     RemoveNodeRequest
     TransferLeaderRequest
     DrainNodeRequest
+    FormClusterRequest
     UndrainNodeRequest
     TakeSnapshotRequest
 }

@@ -3,6 +3,7 @@
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::Queue;
 use crate::cluster::disk_pressure::Disk;
+use crate::cluster::formation::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::Leadership;
 use crate::fatal::FatalError;
@@ -43,6 +44,7 @@ pub(crate) struct Core {
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) readable: watch::Sender<bool>,
     pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
+    pub(crate) formation: FormationProgress,
     /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
     /// Whether its disk has lost entries that it had acknowledged: it takes part in nothing.

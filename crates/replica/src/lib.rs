@@ -49,7 +49,7 @@ pub use batch::OFFERS_BYTES_MAX;
 pub use clock::{Clock, SystemClock};
 pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
 pub use cluster::disk_pressure::DiskPressure;
-pub use cluster::formation::Formation;
+pub use cluster::formation::{FormError, Formation, FormedCluster};
 pub use cluster::leader_contact::Standstill;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};

@@ -2,7 +2,7 @@
 
 use crate::backup::{Backup, BackupError};
 use crate::cluster::change::{ChangeError, ClusterChange};
-use crate::cluster::formation::Formation;
+use crate::cluster::formation::{FormError, Formation, FormedCluster};
 use crate::cluster::leader_contact::Standstill;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
@@ -103,8 +103,8 @@ pub struct Counters {
 impl Replica {
     /// Opens the data directory and takes part in the cluster.
     ///
-    /// A first member whose peers are not up yet starts anyway and forms the cluster with them
-    /// later; an error that is found then comes through [`Replica::fatal`].
+    /// A first member whose peers are not up yet, or whose cluster is not to be formed yet, starts anyway and forms it
+    /// later, after [`Replica::form`]; an error that is found then comes through [`Replica::fatal`].
     ///
     /// # Errors
     /// [`StartError`], with what to do about it.
@@ -234,6 +234,21 @@ impl Replica {
     #[must_use]
     pub fn is_member(&self) -> bool {
         self.core().is_member()
+    }
+
+    /// Lets the first members form a new, empty cluster as soon as all of them respond and are empty, and waits until this
+    /// node belongs to it. May be sent to any first member, and repeated.
+    ///
+    /// # Errors
+    /// [`FormError`]; after [`FormError::Waiting`] the cluster may be formed later.
+    pub async fn form(&self, deadline: Instant) -> Result<FormedCluster, FormError> {
+        self.core().form(deadline).await
+    }
+
+    /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
+    #[must_use]
+    pub fn awaited(&self) -> Option<String> {
+        self.core().awaited()
     }
 
     /// Why the process must end, once it must.

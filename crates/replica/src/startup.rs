@@ -5,7 +5,7 @@ use crate::batch::batcher::{BatchCounters, Batcher};
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
 use crate::cluster::disk_pressure::DataDisk;
-use crate::cluster::formation::{self, Formation, Round};
+use crate::cluster::formation::{self, Formation, FormationProgress, Round};
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::rebuild::Rebuild;
@@ -304,6 +304,7 @@ async fn assemble(
         leadership: watch::Sender::new(Leadership::default()),
         readable: watch::Sender::new(false),
         fatal: watch::Sender::new(None),
+        formation: FormationProgress::new(&config.formation),
         is_admitted: AtomicBool::new(false),
         has_lost_tail: AtomicBool::new(false),
         installs: Installs::default(),

@@ -237,7 +237,11 @@ fn forward_forged(
         }) = &mut first
         {
             let node_id = sender.node_id;
-            let target = to.peer.probe(ProbeRequest { node_id }).await?;
+            let probe = ProbeRequest {
+                node_id,
+                may_form: false,
+            };
+            let target = to.peer.probe(probe).await?;
             own = std::mem::replace(&mut sender.cluster_id, target.cluster_id);
         }
         let requests = stream::iter(first).chain(requests);

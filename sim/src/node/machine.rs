@@ -17,7 +17,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Longer than any simulation.
+const FORMATION_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// What all machines share.
 #[derive(Clone)]
@@ -231,6 +235,12 @@ struct Boot {
     replica: Arc<OnceLock<Result<Replica, String>>>,
 }
 
+/// Asks a node to form its cluster, unless it joins one: whatever nodes are empty may form one, so the simulation finds it if
+/// they form two.
+async fn ask_to_form(replica: Replica) {
+    drop(replica.form(Instant::now() + FORMATION_TIMEOUT).await);
+}
+
 async fn boot(boot: Boot) {
     let Boot {
         config,
@@ -242,6 +252,7 @@ async fn boot(boot: Boot) {
     let started = Replica::start(config, environment).await;
     if let Ok(replica) = &started {
         let record = context.record.clone();
+        tokio::spawn(ask_to_form(replica.clone()));
         tokio::spawn(watch_assignments(record.clone(), replica.subscribe()));
         flotilla_leader::start(flotilla_leader::Context {
             replica: replica.clone(),

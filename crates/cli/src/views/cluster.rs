@@ -24,6 +24,9 @@ pub(crate) struct ClusterView {
     nodes: Vec<NodeView>,
     #[serde(skip)]
     responding_node_id: u64,
+    /// What the node waits for before it belongs to a cluster. Only in text output, too.
+    #[serde(skip)]
+    awaited: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,11 +72,9 @@ impl ClusterView {
     /// What to do if no node leads.
     pub(crate) fn advice(&self) -> String {
         if !self.is_formed() {
-            return format!(
-                "the first start of a cluster needs all nodes of its `peers`, and a node that joins one needs \
-                 `flo cluster add-learner`; the log of node {} says what it waits for",
-                self.responding_node_id
-            );
+            return "`flo cluster form` forms a new cluster once all nodes of its `peers` run, and a node that \
+                    joins one needs `flo cluster add-learner`"
+                .to_owned();
         }
         let voters = self.nodes.iter().filter(|node| node.voter);
         let voters_count = voters.clone().count();
@@ -92,10 +93,12 @@ impl ClusterView {
     /// The cluster for people: a sentence and a table of the nodes.
     pub(crate) fn text(&self) -> String {
         if !self.is_formed() {
-            return format!(
-                "no cluster is formed yet, as node {} sees it",
-                self.responding_node_id
-            );
+            let node_id = self.responding_node_id;
+            let text = format!("no cluster is formed yet, as node {node_id} sees it");
+            return match self.awaited.as_str() {
+                "" => text,
+                awaited => format!("{text}: {awaited}"),
+            };
         }
         let leader = match self.leader_id {
             Some(node_id) => format!("led by node {node_id} in term {}", self.term),
@@ -150,6 +153,7 @@ impl From<v1::ClusterStatus> for ClusterView {
                 .map(|node| NodeView::new(node, status.leader_id))
                 .collect(),
             responding_node_id: status.responding_node_id,
+            awaited: status.awaited,
         }
     }
 }
@@ -256,6 +260,7 @@ mod tests {
             settings: Some(v1::ClusterSettings {
                 max_request_ids: 6_000_000,
             }),
+            awaited: String::new(),
         }
     }
 
@@ -304,10 +309,12 @@ mod tests {
     fn a_cluster_that_is_not_formed_has_neither_id_nor_voters() {
         let view = ClusterView::from(v1::ClusterStatus {
             responding_node_id: 2,
+            awaited: "these do not respond: node 3".to_owned(),
             ..v1::ClusterStatus::default()
         });
-        expect!["no cluster is formed yet, as node 2 sees it"].assert_eq(&view.text());
-        expect!["the first start of a cluster needs all nodes of its `peers`, and a node that joins one needs `flo cluster add-learner`; the log of node 2 says what it waits for"].assert_eq(&view.advice());
+        expect!["no cluster is formed yet, as node 2 sees it: these do not respond: node 3"]
+            .assert_eq(&view.text());
+        expect!["`flo cluster form` forms a new cluster once all nodes of its `peers` run, and a node that joins one needs `flo cluster add-learner`"].assert_eq(&view.advice());
         assert!(!view.has_leader());
     }
 

@@ -4,6 +4,9 @@
 //! its votes. So every directory gets a random incarnation when it is created, the entry that forms
 //! a cluster lists those of all members, and an empty node takes part only if the cluster knows its
 //! incarnation, or if no peer knows a cluster at all. The node with the lowest id forms it.
+//!
+//! Several first members form a cluster only at an operator's request. They may be empty because they are new, or because
+//! all have lost their data; only the operator knows. A request at any of them reaches the others with the probes.
 
 use crate::core::Core;
 use crate::membership::{Member, StoredMembership};
@@ -14,9 +17,11 @@ use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 /// A peer that does not respond within this time counts as down.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -27,7 +32,8 @@ const TELL_INTERVAL: Duration = Duration::from_secs(10);
 /// How this node becomes a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formation {
-    /// It is one of the first members.
+    /// It is one of the first members. A single one forms its cluster when it starts; several wait for
+    /// [`Replica::form`](crate::Replica::form) at one of them.
     Found {
         /// The peer address of every first member, this one included; the same list on each.
         peers: BTreeMap<NodeId, String>,
@@ -37,6 +43,103 @@ pub enum Formation {
         /// Peer addresses of members.
         seeds: Vec<String>,
     },
+}
+
+/// A cluster that is formed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormedCluster {
+    /// The cluster's id.
+    pub cluster_id: String,
+    /// Whether it was formed after the request; false if the node belonged to it before.
+    pub is_new: bool,
+}
+
+/// Why a node does not belong to a cluster yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// Only first members form a cluster.
+    #[error("expected one of the first members, but this node joins a cluster that others form")]
+    NotFirstMember,
+    /// The deadline has passed. The request remains in force until the node stops.
+    #[error("no cluster is formed yet: {0}")]
+    Waiting(String),
+    /// The node has stopped.
+    #[error("the node has stopped")]
+    Shutdown,
+}
+
+/// What a node without a cluster knows about its formation.
+#[derive(Debug)]
+pub(crate) struct FormationProgress {
+    /// The first members; empty on a node that joins.
+    first_members: BTreeSet<u64>,
+    /// Whether the first members may form a cluster.
+    is_requested: AtomicBool,
+    /// What the node waits for; `None` if it does not wait.
+    awaited: watch::Sender<Option<String>>,
+}
+
+impl FormationProgress {
+    /// The progress at the start of a node.
+    pub(crate) fn new(formation: &Formation) -> Self {
+        let first_members: BTreeSet<u64> = match formation {
+            Formation::Found { peers } => peers.keys().map(|node_id| node_id.0).collect(),
+            Formation::Join { .. } => BTreeSet::new(),
+        };
+        Self {
+            is_requested: AtomicBool::new(first_members.len() == 1),
+            first_members,
+            awaited: watch::Sender::new(None),
+        }
+    }
+
+    /// Notes that a first member was asked to form the cluster; the others may then form it, too.
+    pub(crate) fn request_from(&self, node_id: u64) {
+        if self.first_members.contains(&node_id) {
+            self.is_requested.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Acquire)
+    }
+}
+
+impl Core {
+    /// Lets the first members form a cluster as soon as all of them respond and are empty, and waits until this node
+    /// belongs to it.
+    pub(crate) async fn form(&self, deadline: Instant) -> Result<FormedCluster, FormError> {
+        let node_id = self.local.node_id;
+        let is_new = !self.is_member();
+        if is_new {
+            if !self.formation.first_members.contains(&node_id) {
+                return Err(FormError::NotFirstMember);
+            }
+            self.formation.request_from(node_id);
+        }
+        let formed = tokio::select! {
+            () = self.shutdown.cancelled() => return Err(FormError::Shutdown),
+            formed = timeout_at(deadline, self.await_membership()) => formed,
+        };
+        match (formed, self.local.cluster_id()) {
+            (Ok(()), Some(cluster_id)) => Ok(FormedCluster {
+                cluster_id: cluster_id.to_owned(),
+                is_new,
+            }),
+            (Ok(()), None) => Err(FormError::Shutdown),
+            (Err(_), _) => Err(FormError::Waiting(self.awaited().unwrap_or_default())),
+        }
+    }
+
+    /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
+    pub(crate) fn awaited(&self) -> Option<String> {
+        self.formation.awaited.borrow().clone()
+    }
+
+    async fn await_membership(&self) {
+        let mut metrics = self.raft.server_metrics();
+        while !self.is_member() && metrics.changed().await.is_ok() {}
+    }
 }
 
 /// The result of a round of probes.
@@ -52,12 +155,14 @@ pub(crate) enum Round {
 pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), StartError> {
     let mut last_logged: Option<Instant> = None;
     while let Round::Waiting(awaited) = round(core, formation).await? {
+        core.formation.awaited.send_replace(Some(awaited.clone()));
         if last_logged.is_none_or(|last_logged| last_logged.elapsed() >= TELL_INTERVAL) {
             last_logged = Some(Instant::now());
             tracing::info!(node_id = core.local.node_id, "the node waits: {awaited}");
         }
         tokio::time::sleep(ROUND_PAUSE).await;
     }
+    core.formation.awaited.send_replace(None);
     if matches!(formation, Formation::Join { .. }) && !core.is_member() {
         let node_id = core.local.node_id;
         tracing::info!(
@@ -137,13 +242,18 @@ fn awaited(core: &Core, formation: &Formation, probed: &[ProbedPeer]) -> String 
             let silent: Vec<String> = silent
                 .map(|(node_id, address)| format!("node {} at {address}", node_id.0))
                 .collect();
-            if silent.is_empty() {
-                return "all first members respond, and one of them forms the cluster".to_owned();
+            match (silent.is_empty(), core.formation.is_requested()) {
+                (true, true) => {
+                    "all first members respond, and one of them forms the cluster".to_owned()
+                }
+                (true, false) => "all first members respond, and none belongs to a cluster: \
+                     `flo cluster form` forms a new, empty one"
+                    .to_owned(),
+                (false, _) => format!(
+                    "a cluster is formed by all its first members, but these do not respond: {}",
+                    silent.join(", ")
+                ),
             }
-            format!(
-                "a cluster is formed by all its first members, but these do not respond: {}",
-                silent.join(", ")
-            )
         }
     }
 }
@@ -199,18 +309,23 @@ pub(crate) async fn probe_each<'a>(
 
 /// Asks a member or a first peer for its identity; `None` if there is no response in time.
 pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
-    ask(&core.local, core.links.calls(address).as_ref()).await
+    ask(core, core.links.calls(address).as_ref()).await
 }
 
 /// Like [`probe`], for an address that a caller has given: the connection is not kept.
 pub(crate) async fn probe_once(core: &Core, address: &str) -> Option<ProbeResponse> {
-    ask(&core.local, core.links.connect(address).as_ref()).await
+    ask(core, core.links.connect(address).as_ref()).await
 }
 
-async fn ask(local: &Local, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
+async fn ask(core: &Core, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
     let request = ProbeRequest {
-        node_id: local.node_id,
+        node_id: core.local.node_id,
+        may_form: core.formation.is_requested() && core.local.cluster_id().is_none(),
     };
+    send(request, peer).await
+}
+
+async fn send(request: ProbeRequest, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
     let probed_peer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
     probed_peer.ok()?.ok()
 }
@@ -225,7 +340,11 @@ pub(crate) async fn check_alone(
     let Some(member) = members.get_node(&local.node_id) else {
         return Ok(());
     };
-    let found = ask(local, links.connect(&member.peer_address).as_ref()).await;
+    let request = ProbeRequest {
+        node_id: local.node_id,
+        may_form: false,
+    };
+    let found = send(request, links.connect(&member.peer_address).as_ref()).await;
     match found {
         Some(found) if found.node_id == local.node_id && found.incarnation == local.incarnation => {
             Err(StartError::Twin {
@@ -318,7 +437,7 @@ fn enter(
     Ok(Round::Settled)
 }
 
-/// Founds the cluster if every peer is up and empty and this node has the lowest id.
+/// Founds the cluster if that is requested, every peer is up and empty and this node has the lowest id.
 async fn found(
     core: &Core,
     formation: &Formation,
@@ -329,7 +448,7 @@ async fn found(
         .first_key_value()
         .is_some_and(|(first, _)| first.0 == core.local.node_id);
     let all_empty = probed.len() + 1 == peers.len() && probed.iter().all(|a| a.found.empty);
-    if !is_first || !all_empty {
+    if !core.formation.is_requested() || !is_first || !all_empty {
         return Ok(Round::Waiting(awaited(core, formation, probed)));
     }
     let cluster_id = format!("{:032x}", rand::random::<u128>());
@@ -359,7 +478,6 @@ async fn found(
     let formed = core.raft.initialize(members).await;
     formed.map_err(|error| StartError::Formation(error.to_string()))?;
     // The next peer that probes must find a member.
-    let mut metrics = core.raft.server_metrics();
-    while !core.is_member() && metrics.changed().await.is_ok() {}
+    core.await_membership().await;
     Ok(Round::Settled)
 }

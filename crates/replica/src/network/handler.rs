@@ -258,8 +258,13 @@ impl PeerCalls for Handler {
         })
     }
 
-    fn probe(&self, _request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
-        Box::pin(async move { Ok(probe(&self.core)) })
+    fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
+        Box::pin(async move {
+            if request.may_form {
+                self.core.formation.request_from(request.node_id);
+            }
+            Ok(probe(&self.core))
+        })
     }
 
     fn admits(&self, caller: &Caller) -> bool {

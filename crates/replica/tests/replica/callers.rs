@@ -59,7 +59,11 @@ async fn call(address: String) -> [Result<(), Status>; 2] {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
     let mut client = PeerClient::new(endpoint.timeout(LONG).connect_lazy());
     let status = client.status(StatusRequest { sender: None }).await;
-    let probe = client.probe(ProbeRequest { node_id: 9 }).await;
+    let probe = ProbeRequest {
+        node_id: 9,
+        may_form: false,
+    };
+    let probe = client.probe(probe).await;
     [status.map(drop), probe.map(drop)]
 }
 

@@ -6,7 +6,8 @@ use flotilla_engine::{
     Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply, reply,
 };
 use flotilla_replica::{
-    ChangeError, ClusterChange, Config, Environment, Formation, Replica, SubmitError, Tuning,
+    ChangeError, ClusterChange, Config, Environment, Formation, FormedCluster, Replica,
+    SubmitError, Tuning,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,8 +65,15 @@ impl Cluster {
         for id in 1..=nodes_count {
             cluster.start(id).await;
         }
+        cluster.form(1).await;
         cluster.leader().await;
         cluster
+    }
+
+    /// Asks a first member to form the cluster, and waits until it belongs to it.
+    pub(crate) async fn form(&self, via: u64) -> FormedCluster {
+        let formed = self.node(via).form(Instant::now() + LONG).await;
+        formed.expect("the cluster is formed in time")
     }
 
     pub(crate) fn data_directory(&self, id: u64) -> PathBuf {

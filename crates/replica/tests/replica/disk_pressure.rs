@@ -75,6 +75,7 @@ impl Disks {
         for id in 1..=3 {
             disks.start(id).await;
         }
+        disks.cluster.form(1).await;
         disks.cluster.leader().await;
         disks
     }

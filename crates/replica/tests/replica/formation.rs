@@ -3,11 +3,12 @@
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
 use flotilla_replica::{
-    ClusterChange, Config, Environment, FatalError, Formation, Replica, StartError, StorageError,
-    Tuning,
+    ClusterChange, Config, Environment, FatalError, FormError, Formation, FormedCluster, Replica,
+    StartError, StorageError, Tuning,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 async fn refused(cluster: &Cluster, id: u64) -> StartError {
     Replica::start(cluster.config(id), Environment::default())
@@ -16,23 +17,42 @@ async fn refused(cluster: &Cluster, id: u64) -> StartError {
         .expect("the start is refused")
 }
 
+/// Waits until a node says that it waits for something whose description contains `text`.
+async fn waits_for(cluster: &Cluster, id: u64, text: &str) {
+    let waiting = async {
+        while !cluster
+            .node(id)
+            .awaited()
+            .is_some_and(|awaited| awaited.contains(text))
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(LONG, waiting).await;
+    waited.unwrap_or_else(|_| panic!("{:?}", cluster.node(id).awaited()));
+}
+
 #[tokio::test]
-async fn first_members_found_their_cluster_in_whatever_order_they_start() {
+async fn first_members_form_their_cluster_in_whatever_order_they_start() {
     let mut cluster = Cluster::new(3, Tuning::default());
     for id in [3, 1, 2] {
         cluster.start(id).await;
     }
+    let formed = cluster.form(2).await;
+    assert!(formed.is_new);
     cluster.leader().await;
-    let mut cluster_ids = Vec::new();
     for id in 1..=3 {
         submit(cluster.node(id), register(&format!("action-{id}")))
             .await
             .unwrap()
             .unwrap();
-        cluster_ids.push(cluster.node(id).status().await.cluster_id.unwrap());
+        let again = cluster.form(id).await;
+        let expected = FormedCluster {
+            is_new: false,
+            ..formed.clone()
+        };
+        assert_eq!(again, expected);
     }
-    cluster_ids.dedup();
-    assert_eq!(cluster_ids.len(), 1);
 }
 
 #[tokio::test]
@@ -40,14 +60,49 @@ async fn no_cluster_is_formed_before_every_first_member_is_up() {
     let mut cluster = Cluster::new(3, Tuning::default());
     cluster.start(1).await;
     cluster.start(2).await;
-    let node = cluster.node(1);
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(700);
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(700);
+    let node = cluster.node(2);
+    let waiting = node.form(deadline).await;
+    let is_said =
+        matches!(&waiting, Err(FormError::Waiting(awaited)) if awaited.contains("node 3 at"));
+    assert!(is_said, "{waiting:?}");
     assert!(node.submit(register("pack"), deadline).await.is_err());
     assert_eq!(node.status().await.cluster_id, None);
+    // The request remains in force, also at a node that starts later.
     cluster.stop(1).await;
     cluster.start(1).await;
     cluster.start(3).await;
     cluster.leader().await;
+}
+
+#[tokio::test]
+async fn first_members_that_have_all_lost_their_data_form_no_cluster_unasked() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let before = cluster.form(1).await;
+    for id in cluster.ids() {
+        cluster.stop(id).await;
+        let lost = cluster.data_directory(id);
+        fs::rename(&lost, lost.with_extension("lost")).unwrap();
+    }
+    for id in 1..=3 {
+        cluster.start(id).await;
+    }
+    for id in 1..=3 {
+        waits_for(&cluster, id, "`flo cluster form`").await;
+        assert!(!cluster.node(id).is_member());
+    }
+    let after = cluster.form(3).await;
+    assert!(after.is_new);
+    assert_ne!(after.cluster_id, before.cluster_id);
+    cluster.leader().await;
+}
+
+#[tokio::test]
+async fn a_node_that_joins_forms_no_cluster() {
+    let mut cluster = Cluster::new(1, Tuning::default());
+    cluster.join(2).await;
+    let formed = cluster.node(2).form(tokio::time::Instant::now() + LONG);
+    assert_eq!(formed.await, Err(FormError::NotFirstMember));
 }
 
 #[tokio::test]

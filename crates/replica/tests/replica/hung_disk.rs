@@ -93,6 +93,7 @@ impl Disks {
             gates.insert(id, gate);
             cluster.start_with(id, environment).await;
         }
+        cluster.form(1).await;
         cluster.leader().await;
         Self { gates, cluster }
     }

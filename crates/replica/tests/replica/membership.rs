@@ -155,6 +155,7 @@ async fn a_node_of_another_cluster_is_not_taken_in() {
     drop(other);
     third.start(1).await;
     third.start(2).await;
+    third.form(1).await;
     third.leader().await;
     let foreign = third.config(2).peer_listen.to_string();
     let refused = refusal(&cluster, add(2, &foreign)).await;

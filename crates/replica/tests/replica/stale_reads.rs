@@ -243,6 +243,7 @@ async fn started(network: &Network) -> Cluster {
         };
         cluster.start_with(id, environment).await;
     }
+    cluster.form(1).await;
     cluster
 }
 

@@ -114,6 +114,7 @@ async fn a_node_that_applies_nothing_says_so_until_it_applies_again() {
         };
         cluster.start_with(*id, environment).await;
     }
+    cluster.form(1).await;
     let leader = cluster.leader().await;
     let follower = cluster.follower().await;
     let mut standstill = cluster.node(follower).standstill();

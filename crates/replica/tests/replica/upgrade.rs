@@ -27,6 +27,7 @@ async fn started(versions: &[u32]) -> Cluster {
     for id in 1..=versions.len() as u64 {
         cluster.start(id).await;
     }
+    cluster.form(1).await;
     cluster.leader().await;
     cluster
 }

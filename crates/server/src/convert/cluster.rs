@@ -14,6 +14,7 @@ pub(crate) fn message(status: Status, responding_node_id: NodeId) -> v1::Cluster
         responding_node_id: responding_node_id.0,
         engine_version: status.engine_version,
         settings: None,
+        awaited: String::new(),
     }
 }
 

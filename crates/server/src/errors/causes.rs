@@ -6,7 +6,8 @@ use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{Rejection, StartRejection};
 use flotilla_replica::{
-    BackupError, ChangeError, ChangeRefusal, InspectError, ReadError, Standstill, SubmitError,
+    BackupError, ChangeError, ChangeRefusal, FormError, InspectError, ReadError, Standstill,
+    SubmitError,
 };
 use std::time::Duration;
 use tonic::Code;
@@ -187,6 +188,21 @@ impl From<BackupError> for Refusal {
             BackupError::Broken(_) => {
                 Self::internal(message).with_hint("check the node's log: its disk may be failing")
             }
+        }
+    }
+}
+
+impl From<FormError> for Refusal {
+    fn from(error: FormError) -> Self {
+        let message = error.to_string();
+        match error {
+            FormError::NotFirstMember => Self::new(ServerCode::NotFirstMember, message)
+                .with_hint("a node that joins is added with `flo cluster add-learner`"),
+            FormError::Waiting(_) => Self::new(ServerCode::NodeNotMember, message).with_hint(
+                "the cluster is formed as soon as all first members respond and are empty; \
+                 `flo cluster status` shows what the node waits for",
+            ),
+            FormError::Shutdown => Self::shutting_down(),
         }
     }
 }

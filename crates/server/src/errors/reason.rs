@@ -64,6 +64,8 @@ codes! {
         "The cluster has no leader, or the node found none in time; nothing was done.";
     NodeNotMember "node_not_member" Unavailable
         "The node is not a member of a cluster yet; nothing was done.";
+    NotFirstMember "not_first_member" FailedPrecondition
+        "The node joins a cluster; only a first member can form one.";
     NotLeader "not_leader" Unavailable
         "Only the leader can serve this request, and this node does not lead; nothing was done.";
     OutcomeUnknown "outcome_unknown" Unavailable

@@ -2,7 +2,7 @@
 
 use crate::config::ConfigInvalid;
 use crate::tls::TlsInvalid;
-use flotilla_replica::{FatalError, StartError};
+use flotilla_replica::{FatalError, FormError, StartError};
 use flotilla_trace::ExporterError;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,6 +30,9 @@ pub enum ServerError {
     /// The replica refused to start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The cluster is not formed.
+    #[error(transparent)]
+    Form(#[from] FormError),
     /// The replica cannot continue: the process must end and be restarted.
     #[error(transparent)]
     Fatal(Arc<FatalError>),
@@ -51,6 +54,7 @@ impl ServerError {
             }
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
+            | Self::Form(_)
             | Self::Tls(_)
             | Self::Tracer(_)
             | Self::Listen { .. }
@@ -68,7 +72,7 @@ impl ServerError {
             Self::Tls(error) => Some(error.hint()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
-            Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,
+            Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,
         }
     }
 }

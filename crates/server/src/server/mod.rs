@@ -45,6 +45,9 @@ use tonic_health::server::health_reporter;
 /// How long one wait for a leader takes.
 const READY_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long [`Server::form`] waits.
+const FORMATION_TIMEOUT: Duration = Duration::from_hours(1);
+
 /// A running node. It is a value without global state: one process can host several.
 pub struct Server {
     context: Arc<Context>,
@@ -172,6 +175,17 @@ impl Server {
     pub fn liveness(&self) -> impl Fn() -> bool + Send + use<> {
         let fatal = self.context.gateway.replica().fatal();
         move || fatal.borrow().is_none()
+    }
+
+    /// Forms the cluster of the first members, of which this node must be one, as `flo cluster form` does; returns immediately
+    /// if it is formed.
+    ///
+    /// # Errors
+    /// [`ServerError::Form`] if this node is not a first member, or the cluster cannot be formed in an hour.
+    pub async fn form(&self) -> Result<(), ServerError> {
+        let replica = self.context.gateway.replica();
+        replica.form(Instant::now() + FORMATION_TIMEOUT).await?;
+        Ok(())
     }
 
     /// Waits until a leader serves this node.

@@ -74,6 +74,8 @@ impl Node {
             let config = member(node_id, peers, data.path());
             let server = Server::start_over(config, |sockets| wrap(node_id, sockets));
             let server = server.await.unwrap();
+            // Each of them may be asked, and all at the same time.
+            server.form().await.unwrap();
             server.ready().await.unwrap();
             Self::serve(server, data)
         };

@@ -1,7 +1,7 @@
 //! Data directories that do not belong to the node, or are damaged.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, Host, Node};
+use flotilla_tests::{Cluster, Host, Node, TIMEOUT, wait_until};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +46,36 @@ fn a_wiped_member_is_refused_with_the_hint_to_join() {
     expect_refused(cluster.node_mut(follower), &["--join"]);
     let flo = cluster.flo();
     let _ = flo.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
+}
+
+#[test]
+fn members_that_have_all_lost_their_data_wait_for_the_operator() {
+    let mut cluster = Cluster::start();
+    let before = cluster.flo().json(&["cluster", "form"]);
+    assert_eq!(before["changed"], false);
+    for id in cluster.ids() {
+        cluster.kill(id);
+        fs::remove_dir_all(cluster.node(id).data_dir()).expect("a folder of this test");
+    }
+    for id in cluster.ids() {
+        cluster.restart(id);
+    }
+    let flo = cluster.flo_at(2);
+    wait_until("the node to see that all are empty", TIMEOUT, || {
+        let answer = flo.run(&["cluster", "status"]);
+        let is_said = answer.show().contains("none belongs to a cluster");
+        if is_said && answer.code == 4 {
+            return Ok(());
+        }
+        Err(answer.show())
+    });
+    flo.refused(&["--timeout", "2s", "kv", "set", "key", "1"])
+        .expect(4, "node_not_member")
+        .hints("flo cluster status");
+    let formed = flo.json(&["cluster", "form"]);
+    assert_eq!(formed["changed"], true);
+    assert_ne!(formed["cluster_id"], before["cluster_id"]);
+    cluster.await_health();
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod backup;
 mod backup_file;
 mod blocking;
 mod drain;
+mod form;
 mod inspect;
 mod promote;
 mod quarantine;
@@ -21,11 +22,12 @@ use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// Inspect a cluster, change its members and leader, back it up and restore it
+/// Form and inspect a cluster, change its members and leader, back it up and restore it
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     Status(status::Status),
     Inspect(inspect::Inspect),
+    Form(form::Form),
     AddLearner(add_learner::AddLearner),
     Promote(promote::Promote),
     Remove(remove::Remove),
@@ -46,6 +48,7 @@ impl ClusterCommand {
         match self {
             Self::Status(status) => status.run(session).await,
             Self::Inspect(inspect) => inspect.run(session).await,
+            Self::Form(form) => form.run(session).await,
             Self::AddLearner(add_learner) => add_learner.run(session).await,
             Self::Promote(promote) => promote.run(session).await,
             Self::Remove(remove) => remove.run(session).await,

@@ -11,7 +11,7 @@ use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_server::{Server, ServerConfig, ServerError};
 use flotilla_trace::Endpoint;
-use futures::future::{join_all, try_join_all};
+use futures::future::{join_all, try_join, try_join_all};
 use std::path::PathBuf;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -100,13 +100,26 @@ async fn run(
     };
     output::write(text)?;
     tokio::select! {
-        ready = try_join_all(servers.iter().map(Server::ready)) => {
+        ready = become_ready(&servers) => {
             ready.map_err(|error| Failure::server_end(&error))?;
             output::write("ready\n")?;
             run_until(servers, shutdown.requested()).await
         }
         () = shutdown.requested() => run_until(servers, async {}).await,
     }
+}
+
+/// Forms the cluster, unless it is formed, and waits until all servers have a leader.
+async fn become_ready(servers: &[Server]) -> Result<(), ServerError> {
+    let ready = try_join_all(servers.iter().map(Server::ready));
+    let form = async {
+        if let Some(first) = servers.first() {
+            first.form().await?;
+        }
+        Ok(())
+    };
+    try_join(ready, form).await?;
+    Ok(())
 }
 
 /// Runs all servers until the shutdown or until one of them fails.

@@ -58,10 +58,12 @@ impl ClusterService for Clusters {
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         serve_call(request, async |_, _| {
             let status = self.context.gateway.replica().status().await;
+            let awaited = self.context.gateway.replica().awaited();
             let settings = settings::read(&self.context);
             let message = convert::cluster::message(status, self.context.node);
             Ok(v1::ClusterStatus {
                 settings,
+                awaited: awaited.unwrap_or_default(),
                 ..message
             })
         })
@@ -78,6 +80,20 @@ impl ClusterService for Clusters {
                 Refusal::internal(
                     "expected to read the node's resource usage, but that failed".to_owned(),
                 )
+            })
+        })
+        .await
+    }
+
+    async fn form_cluster(
+        &self,
+        call: Request<v1::FormClusterRequest>,
+    ) -> Result<Response<v1::FormClusterResponse>, Status> {
+        serve_call(call, async |deadline, _| {
+            let formed = self.context.gateway.replica().form(deadline).await?;
+            Ok(v1::FormClusterResponse {
+                cluster_id: formed.cluster_id,
+                changed: formed.is_new,
             })
         })
         .await
