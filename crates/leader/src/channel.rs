@@ -83,6 +83,11 @@ impl<T> Sender<T> {
         self.messages.try_send(weighed).map_err(|_| NotSent)
     }
 
+    /// Waits until the receiver is gone.
+    pub async fn closed(&self) {
+        self.messages.closed().await;
+    }
+
     fn weight(&self, bytes: usize) -> u32 {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.bytes_max)
     }

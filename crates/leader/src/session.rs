@@ -60,6 +60,12 @@ impl Session {
         self.poll.is_draining()
     }
 
+    /// Whether the worker may have to know of a leased task.
+    #[must_use]
+    pub fn has_leased(&self) -> bool {
+        !self.leases.is_empty()
+    }
+
     /// The next leased task that the worker must know of; `None` once it knows all of them. From then on its slots
     /// count.
     ///

@@ -31,6 +31,7 @@ mod modules;
 mod readiness;
 mod receiving;
 mod request;
+mod sending;
 mod server;
 mod services;
 mod slow_commands;

@@ -4,12 +4,14 @@
 use crate::memory::MemoryPool;
 use crate::metrics::Requests;
 use crate::receiving::{self, RequestMemory};
+use crate::sending::Responses;
 use crate::span;
 use crate::traces::{TracedCall, Tracer};
-use flotilla_replica::{Leader, Leadership};
+use flotilla_replica::{Caller, Leader, Leadership};
 use std::sync::Arc;
 use std::task::{self, Poll};
 use tokio::sync::watch;
+use tonic::body::Body;
 use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tonic::codegen::{BoxFuture, Service};
 use tonic::{Code, Status};
@@ -26,7 +28,16 @@ pub(crate) struct Middleware {
     leadership: watch::Receiver<Leadership>,
     requests: Arc<Requests>,
     tracer: Option<Arc<Tracer>>,
-    memory: MemoryPool,
+    memory: PortMemory,
+}
+
+/// The memory for the calls at one port.
+#[derive(Clone)]
+pub(crate) struct PortMemory {
+    /// For requests in progress.
+    pub(crate) requests: MemoryPool,
+    /// For responses, until they are sent.
+    pub(crate) responses: Responses,
 }
 
 /// The services behind the middleware.
@@ -38,12 +49,12 @@ pub(crate) struct MiddlewareService<S> {
 
 impl Middleware {
     /// The middleware of a node that follows `leadership`, counts its `requests`, traces them with
-    /// `tracer` and reserves their `memory`.
+    /// `tracer`, and reserves their `memory` and that of their responses.
     pub(crate) fn new(
         leadership: watch::Receiver<Leadership>,
         requests: Arc<Requests>,
         tracer: Option<Arc<Tracer>>,
-        memory: MemoryPool,
+        memory: PortMemory,
     ) -> Self {
         Self {
             leadership,
@@ -73,14 +84,13 @@ impl<S> Layer<S> for Middleware {
     }
 }
 
-impl<S, Q, A> Service<Request<Q>> for MiddlewareService<S>
+impl<S, Q> Service<Request<Q>> for MiddlewareService<S>
 where
-    S: Service<Request<Q>, Response = Response<A>, Future: Send + 'static>,
-    A: Default,
+    S: Service<Request<Q>, Response = Response<Body>, Future: Send + 'static>,
 {
-    type Response = Response<A>;
+    type Response = Response<Body>;
     type Error = S::Error;
-    type Future = BoxFuture<Response<A>, S::Error>;
+    type Future = BoxFuture<Response<Body>, S::Error>;
 
     fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
@@ -95,15 +105,18 @@ where
         if let Some(traced) = &traced {
             request.extensions_mut().insert(traced.trace());
         }
+        let caller = request.extensions().get::<Caller>().cloned();
+        let response_memory = middleware.memory.responses.to(caller.unwrap_or_default());
+        request.extensions_mut().insert(response_memory.clone());
         // Held until the response begins: streams have their own limits.
-        let memory = RequestMemory::reserve(&middleware.memory);
+        let memory = RequestMemory::reserve(&middleware.memory.requests);
         let inner_call = memory.as_ref().map(|memory| {
             request.extensions_mut().insert(memory.clone());
             self.inner.call(request)
         });
         let serving = async move {
             let mut response = match inner_call {
-                Some(inner_call) => inner_call.await?,
+                Some(inner_call) => response_memory.keep_until_sent(inner_call.await?),
                 None => Status::from(receiving::overloaded()).into_http(),
             };
             drop(memory);
@@ -140,16 +153,16 @@ mod tests {
     struct Echo;
 
     impl Service<Request<()>> for Echo {
-        type Response = Response<()>;
+        type Response = Response<Body>;
         type Error = Infallible;
-        type Future = Ready<Result<Response<()>, Infallible>>;
+        type Future = Ready<Result<Response<Body>, Infallible>>;
 
         fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Infallible>> {
             Poll::Ready(Ok(()))
         }
 
         fn call(&mut self, _: Request<()>) -> Self::Future {
-            ready(Ok(Response::new(())))
+            ready(Ok(Response::new(Body::empty())))
         }
     }
 
@@ -166,10 +179,14 @@ mod tests {
     }
 
     fn middleware(leadership: watch::Receiver<Leadership>, memory: MemoryPool) -> Middleware {
+        let memory = PortMemory {
+            responses: Responses::new(memory.clone(), memory.clone()),
+            requests: memory,
+        };
         Middleware::new(leadership, Arc::new(Requests::new()), None, memory)
     }
 
-    async fn call(middleware: &Middleware) -> Response<()> {
+    async fn call(middleware: &Middleware) -> Response<Body> {
         middleware.layer(Echo).call(Request::new(())).await.unwrap()
     }
 

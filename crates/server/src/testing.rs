@@ -6,13 +6,14 @@ use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules};
+use crate::sending::Responses;
 use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Body, Command, NodeId, Reply};
 use flotilla_leader::Schemas;
-use flotilla_replica::{Config, Environment, Formation, PlainSockets, Replica, Tuning};
+use flotilla_replica::{Caller, Config, Environment, Formation, PlainSockets, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::Request;
 
 /// A node without running drivers and without listeners: a test does what the drivers would do.
 pub(crate) struct StillNode {
@@ -78,6 +80,16 @@ impl StillNode {
         let command = Command::new(Namespace::default_namespace(), body);
         let submitted = self.context.gateway.submit(command, deadline());
         submitted.await.unwrap()
+    }
+
+    /// A request as the middleware passes it to a service.
+    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
+        let memory = &self.context.memory;
+        let responses = Responses::new(memory.responses.clone(), memory.views.clone());
+        let mut request = Request::new(message);
+        let memory = responses.to(Caller::default());
+        request.extensions_mut().insert(memory);
+        request
     }
 
     /// Reads what it has applied.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// The certificate that a caller presented.
 pub trait CallerCertificate: Send + Sync + 'static {
@@ -13,6 +14,7 @@ pub trait CallerCertificate: Send + Sync + 'static {
 #[derive(Clone, Default)]
 pub struct Caller {
     certificate: Option<Arc<dyn CallerCertificate>>,
+    connection: Option<CancellationToken>,
 }
 
 impl Caller {
@@ -21,6 +23,23 @@ impl Caller {
     pub fn with_certificate(certificate: Arc<dyn CallerCertificate>) -> Self {
         Self {
             certificate: Some(certificate),
+            connection: None,
+        }
+    }
+
+    /// The same caller on a connection that its listening side closes once `closing` is cancelled.
+    #[must_use]
+    pub fn on(self, closing: CancellationToken) -> Self {
+        Self {
+            connection: Some(closing),
+            ..self
+        }
+    }
+
+    /// Closes its connection, if the listening side can.
+    pub fn disconnect(&self) {
+        if let Some(connection) = &self.connection {
+            connection.cancel();
         }
     }
 

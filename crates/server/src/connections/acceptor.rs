@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The delay after a failed accept: the process may be out of file descriptors.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
@@ -103,9 +104,12 @@ async fn enter<S>(
     };
     if let Some((stream, caller)) = established {
         admitted.establish();
+        let closing = CancellationToken::new();
+        let caller = caller.on(closing.clone());
         let counted = Counted {
             stream,
             age,
+            closing: Box::pin(closing.cancelled_owned()),
             _admitted: admitted,
         };
         // The server may have ended.
@@ -141,6 +145,8 @@ impl Age {
 struct Counted<S> {
     stream: S,
     age: Age,
+    /// Done once the connection must be closed.
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
     _admitted: Admitted,
 }
 
@@ -151,6 +157,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.age.check()?;
+        if self.closing.as_mut().poll(context).is_ready() {
+            let message = "the connection was closed because its caller does not read";
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                message,
+            )));
+        }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }

@@ -11,7 +11,8 @@ pub(crate) use pool::{MemoryPool, Reservation};
 use crate::config::ServerConfig;
 use crate::limits::{
     ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX,
-    REQUESTS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
+    REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
+    WASM_MEMORY_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -21,7 +22,11 @@ pub(crate) struct Memory {
     pub(crate) bytes_max: u64,
     /// Requests: what has arrived of them, their decoded form and their copies, until they are answered.
     pub(crate) requests: MemoryPool,
-    /// Requests at the port of operators.
+    /// Responses and messages of streams, until they are sent.
+    pub(crate) responses: MemoryPool,
+    /// What watches have read, until all of it is a response.
+    pub(crate) views: MemoryPool,
+    /// Requests and responses at the port of operators.
     pub(crate) admin: MemoryPool,
     /// Calls of WASM actions, each with what it may take.
     pub(crate) wasm: MemoryPool,
@@ -45,6 +50,13 @@ impl Memory {
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
+            responses: MemoryPool::new(part(
+                bytes_max,
+                8,
+                RESPONSES_BYTES_MIN,
+                RESPONSES_BYTES_MAX,
+            )),
+            views: MemoryPool::new(part(bytes_max, 16, VIEWS_BYTES_MIN, VIEWS_BYTES_MAX)),
             admin: MemoryPool::new(ADMIN_BYTES_MAX),
             wasm: MemoryPool::new(usize::try_from(wasm).unwrap_or(usize::MAX)),
         }
@@ -56,9 +68,11 @@ impl Memory {
     }
 
     /// The pools, each with the name of its owner.
-    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 3] {
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 5] {
         [
             ("requests", &self.requests),
+            ("responses", &self.responses),
+            ("views", &self.views),
             ("admin", &self.admin),
             ("wasm", &self.wasm),
         ]

@@ -62,6 +62,26 @@ impl MemoryPool {
 }
 
 impl Reservation {
+    /// The pool of which it is a part.
+    pub(crate) fn pool(&self) -> &MemoryPool {
+        &self.pool
+    }
+
+    /// What is reserved. In bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.permit.num_permits()
+    }
+
+    /// Splits off up to `bytes` of it.
+    pub(crate) fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes());
+        let permit = self.permit.split(bytes);
+        Self {
+            pool: self.pool.clone(),
+            permit: permit.expect("it has that many"),
+        }
+    }
+
     /// Adds `bytes`; false if they are not free now.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
@@ -86,7 +106,12 @@ mod tests {
         assert!(pool.try_reserve(41).is_none());
         assert!(!first.grow(41) && first.grow(40));
         assert_eq!(pool.bytes_reserved(), 100);
+        drop(first.split(30));
+        assert_eq!(pool.bytes_reserved(), 70);
+        let rest = first.split(100);
         drop(first);
+        assert_eq!(pool.bytes_reserved(), 70);
+        drop(rest);
         assert_eq!(pool.bytes_reserved(), 0);
     }
 

@@ -5,7 +5,8 @@ use super::transport::{KEEPALIVE, Serving};
 use crate::context::Context;
 use crate::http;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
-use crate::middleware::Middleware;
+use crate::middleware::{Middleware, PortMemory};
+use crate::sending::Responses;
 use crate::services::Clusters;
 use axum::Router;
 use flotilla_api::v1::cluster_service_server::{ClusterServiceServer, SERVICE_NAME};
@@ -37,7 +38,10 @@ fn router(context: &Arc<Context>) -> Router {
         context.gateway.replica().leadership(),
         context.metrics.requests.clone(),
         context.tracer.clone(),
-        context.memory.admin.clone(),
+        PortMemory {
+            requests: context.memory.admin.clone(),
+            responses: Responses::new(context.memory.admin.clone(), context.memory.views.clone()),
+        },
     );
     let needs_certificate = context.tls.is_some();
     let check = InterceptorLayer::new(move |request| check_caller(request, needs_certificate));

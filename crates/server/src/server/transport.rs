@@ -3,8 +3,9 @@
 use super::ServerError;
 use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
-use crate::middleware::Middleware;
+use crate::middleware::{Middleware, PortMemory};
 use crate::receiving::Receiver;
+use crate::sending::Responses;
 use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::Workers;
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -78,7 +79,13 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         context.gateway.replica().leadership(),
         requests,
         context.tracer.clone(),
-        context.memory.requests.clone(),
+        PortMemory {
+            requests: context.memory.requests.clone(),
+            responses: Responses::new(
+                context.memory.responses.clone(),
+                context.memory.views.clone(),
+            ),
+        },
     );
     let receiver = Receiver::default();
     let server = tonic::transport::Server::builder()

@@ -20,22 +20,43 @@ pub(crate) use workflow::Workflows;
 
 use crate::deadline;
 use crate::errors::Refusal;
+use crate::sending::ResponseMemory;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{VersionChoice, view};
+use prost::Message;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
-/// Serves one call: takes the request and its deadline, returns the response.
+/// Serves one call: takes the request and its deadline, returns the response, whose memory counts until it is sent.
 pub(crate) async fn serve_call<RequestBody, ResponseBody, Serving>(
     request: Request<RequestBody>,
     serve: impl FnOnce(Instant, RequestBody) -> Serving,
 ) -> Result<Response<ResponseBody>, Status>
 where
     Serving: Future<Output = Result<ResponseBody, Refusal>>,
+    ResponseBody: Message,
 {
     let deadline = deadline::of(request.metadata());
-    Ok(Response::new(serve(deadline, request.into_inner()).await?))
+    let memory = ResponseMemory::of(&request)?;
+    let response = serve(deadline, request.into_inner()).await?;
+    memory.reserve(response.encoded_len())?;
+    Ok(Response::new(response))
+}
+
+/// Serves one call whose response is a stream: takes the request, its deadline and the memory of the messages.
+pub(crate) async fn serve_stream<RequestBody, Messages, Serving>(
+    request: Request<RequestBody>,
+    serve: impl FnOnce(Instant, RequestBody, ResponseMemory) -> Serving,
+) -> Result<Response<Messages>, Status>
+where
+    Serving: Future<Output = Result<Messages, Refusal>>,
+{
+    let deadline = deadline::of(request.metadata());
+    let memory = ResponseMemory::of(&request)?;
+    Ok(Response::new(
+        serve(deadline, request.into_inner(), memory).await?,
+    ))
 }
 
 /// The result of looking up a workflow and one part of it. The caller must distinguish which of the

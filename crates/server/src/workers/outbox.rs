@@ -3,10 +3,11 @@
 //! A worker may read slowly, or not at all. Its session must not wait for it: it handles the
 //! worker's reports and touches meanwhile, so that no lease ends because of it. So messages wait
 //! here, and the session takes no more tasks until they are sent. The results of reports cannot
-//! wait for the session, so they have their own bound.
+//! wait for the session, so they have their own bound. All of it counts against the memory of responses.
 
 use crate::errors::Refusal;
 use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
+use crate::sending::{Counted, ResponseMemory, Unsent};
 use flotilla_api::v1;
 use flotilla_leader::PollClosed;
 use flotilla_leader::channel::{NotSent, Sender};
@@ -18,19 +19,23 @@ use v1::server_message::Message as Outbound;
 /// What waits to be sent on a worker's stream, in the form that the worker supports: one item per
 /// message, or several batched.
 pub(super) struct Outbox {
-    outgoing: Sender<Result<v1::ServerMessage, Status>>,
+    outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
     supports_batches: bool,
-    messages: VecDeque<v1::ServerMessage>,
+    messages: VecDeque<Counted<v1::ServerMessage>>,
     results: VecDeque<v1::MessageResult>,
     /// The encoded size of the results.
     results_bytes: usize,
+    memory: ResponseMemory,
+    /// That of the results; `None` before the first one.
+    results_memory: Option<Unsent>,
 }
 
 impl Outbox {
     /// An empty outbox over the transport of a stream.
     pub(super) fn new(
-        outgoing: Sender<Result<v1::ServerMessage, Status>>,
+        outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
         supports_batches: bool,
+        memory: ResponseMemory,
     ) -> Self {
         Self {
             outgoing,
@@ -38,6 +43,8 @@ impl Outbox {
             messages: VecDeque::new(),
             results: VecDeque::new(),
             results_bytes: 0,
+            memory,
+            results_memory: None,
         }
     }
 
@@ -51,21 +58,33 @@ impl Outbox {
         !self.messages.is_empty()
     }
 
-    /// Adds a message.
+    /// Adds a message that is too small to count.
     pub(super) fn add(&mut self, message: Outbound) {
         let message = Some(message);
-        self.messages.push_back(v1::ServerMessage { message });
+        let message = v1::ServerMessage { message };
+        self.messages.push_back(Counted::small(message));
     }
 
-    /// Adds tasks.
-    pub(super) fn add_tasks(&mut self, tasks: Vec<v1::TaskAssignment>) {
-        if !self.supports_batches {
-            tasks
-                .into_iter()
-                .for_each(|task| self.add(Outbound::Task(task)));
-        } else if !tasks.is_empty() {
-            self.add(Outbound::Tasks(v1::TaskAssignments { tasks }));
+    /// Adds tasks, and takes what they need from the memory that is reserved for them.
+    pub(super) fn add_tasks(&mut self, tasks: Vec<v1::TaskAssignment>, memory: &mut Unsent) {
+        if self.supports_batches {
+            if !tasks.is_empty() {
+                let tasks = v1::TaskAssignments { tasks };
+                self.add_counted(Outbound::Tasks(tasks), memory);
+            }
+            return;
         }
+        for task in tasks {
+            self.add_counted(Outbound::Task(task), memory);
+        }
+    }
+
+    fn add_counted(&mut self, message: Outbound, memory: &mut Unsent) {
+        let message = v1::ServerMessage {
+            message: Some(message),
+        };
+        let memory = memory.split(message.encoded_len());
+        self.messages.push_back(Counted::new(message, memory));
     }
 
     /// Adds the result of a report.
@@ -73,9 +92,17 @@ impl Outbox {
     /// # Errors
     /// [`PollClosed::Lost`] if the worker has left too many unread.
     pub(super) fn add_result(&mut self, result: v1::MessageResult) -> Result<(), PollClosed> {
-        self.results_bytes += result.encoded_len();
+        let bytes = result.encoded_len();
+        self.results_bytes += bytes;
         self.results.push_back(result);
-        if self.results_bytes > RESULTS_WAITING_BYTES_MAX {
+        let has_memory = match &mut self.results_memory {
+            Some(memory) => memory.grow(bytes),
+            None => {
+                self.results_memory = self.memory.try_reserve_message(bytes);
+                self.results_memory.is_some()
+            }
+        };
+        if self.results_bytes > RESULTS_WAITING_BYTES_MAX || !has_memory {
             return Err(PollClosed::Lost);
         }
         Ok(())
@@ -93,7 +120,7 @@ impl Outbox {
         let count = self.results.len().min(batch_max);
         let results = self.results.iter().take(count);
         let bytes = match self.messages.front() {
-            Some(message) if count == 0 => message.encoded_len(),
+            Some(message) if count == 0 => message.message.encoded_len(),
             Some(_) | None => results.map(v1::MessageResult::encoded_len).sum(),
         };
         let room = self.outgoing.reserve(bytes).await.map_err(|NotSent| {
@@ -102,9 +129,14 @@ impl Outbox {
         if count > 0 {
             self.results_bytes -= bytes;
             let results: Vec<_> = self.results.drain(..count).collect();
-            room.send(Ok(self.results_message(results)));
+            let message = Ok(self.results_message(results));
+            let memory = match self.results.is_empty() {
+                true => self.results_memory.take(),
+                false => self.results_memory.as_mut().map(|all| all.split(bytes)),
+            };
+            room.send(Counted { message, memory });
         } else if let Some(message) = self.messages.pop_front() {
-            room.send(Ok(message));
+            room.send(message.map(Ok));
         }
         Ok(())
     }
@@ -122,15 +154,26 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::MemoryPool;
+    use crate::sending::Responses;
     use flotilla_leader::channel::{Bounds, Receiver, channel};
+    use flotilla_replica::Caller;
     use futures::FutureExt;
 
-    fn outbox(supports_batches: bool) -> (Outbox, Receiver<Result<v1::ServerMessage, Status>>) {
+    type Sent = Receiver<Counted<Result<v1::ServerMessage, Status>>>;
+
+    fn outbox(pool: &MemoryPool, supports_batches: bool) -> (Outbox, Sent) {
         let (outgoing, sent) = channel(Bounds {
             messages_max: 2,
             bytes_max: 1 << 20,
         });
-        (Outbox::new(outgoing, supports_batches), sent)
+        let responses = Responses::new(pool.clone(), pool.clone());
+        let memory = responses.to(Caller::default());
+        (Outbox::new(outgoing, supports_batches, memory), sent)
+    }
+
+    fn pool() -> MemoryPool {
+        MemoryPool::new(64 << 20)
     }
 
     fn result(sequence: u64) -> v1::MessageResult {
@@ -141,8 +184,9 @@ mod tests {
     }
 
     /// The next message that was sent, in short form.
-    fn sent(receiver: &mut Receiver<Result<v1::ServerMessage, Status>>) -> String {
-        match receiver.try_recv().and_then(|sent| sent.unwrap().message) {
+    fn sent(receiver: &mut Sent) -> String {
+        let sent = receiver.try_recv().map(|sent| sent.message.unwrap());
+        match sent.and_then(|sent| sent.message) {
             None => "nothing".to_owned(),
             Some(Outbound::Tasks(batch)) => format!("{} tasks", batch.tasks.len()),
             Some(Outbound::Results(batch)) => format!("{} results", batch.results.len()),
@@ -153,10 +197,17 @@ mod tests {
 
     #[tokio::test]
     async fn results_pass_tasks_that_wait_for_a_slow_reader() {
-        let (mut outbox, mut receiver) = outbox(true);
+        let pool = pool();
+        let (mut outbox, mut receiver) = outbox(&pool, true);
         for _ in 0..3 {
-            outbox.add_tasks(vec![v1::TaskAssignment::default()]);
+            let mut memory = outbox.memory.reserve_message(100).await;
+            let task = v1::TaskAssignment {
+                task_token: "token".to_owned(),
+                ..v1::TaskAssignment::default()
+            };
+            outbox.add_tasks(vec![task], &mut memory);
         }
+        assert!((3..300).contains(&pool.bytes_reserved()), "what they need");
         outbox.send_next().await.unwrap();
         outbox.send_next().await.unwrap();
         assert!(outbox.send_next().now_or_never().is_none(), "it is full");
@@ -170,11 +221,12 @@ mod tests {
         outbox.send_next().await.unwrap();
         assert_eq!(sent(&mut receiver), "1 tasks");
         assert!(outbox.is_empty() && outbox.results_bytes == 0);
+        assert_eq!(pool.bytes_reserved(), 0);
     }
 
     #[tokio::test]
     async fn a_worker_without_batches_gets_one_item_per_message() {
-        let (mut outbox, mut receiver) = outbox(false);
+        let (mut outbox, mut receiver) = outbox(&pool(), false);
         outbox.add_result(result(1)).unwrap();
         outbox.add_result(result(2)).unwrap();
         outbox.send_next().await.unwrap();
@@ -186,9 +238,20 @@ mod tests {
 
     #[test]
     fn results_that_are_never_read_end_the_stream() {
-        let (mut outbox, _receiver) = outbox(true);
+        let (mut outbox, _receiver) = outbox(&pool(), true);
         let added = (0..).find_map(|sequence| outbox.add_result(result(sequence)).err());
         assert_eq!(added, Some(PollClosed::Lost));
         assert!(outbox.results_bytes <= RESULTS_WAITING_BYTES_MAX + 64);
+    }
+
+    #[test]
+    fn results_without_memory_end_the_stream() {
+        let pool = MemoryPool::new(100);
+        let (mut outbox, _receiver) = outbox(&pool, true);
+        let added = (1..).find_map(|sequence| outbox.add_result(result(sequence)).err());
+        assert_eq!(added, Some(PollClosed::Lost));
+        assert!(outbox.results.len() > 2);
+        drop(outbox);
+        assert_eq!(pool.bytes_reserved(), 0);
     }
 }

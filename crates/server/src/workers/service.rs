@@ -9,12 +9,14 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
 use crate::request;
+use crate::sending::ResponseMemory;
 use crate::services::serve_call;
 use crate::watch::interrupted;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use flotilla_engine::{AddTaskInfo, Command, reply};
 use flotilla_leader::Hub;
+use prost::Message;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
@@ -33,6 +35,26 @@ impl Workers {
             context,
             hub,
             leaders: Leaders::default(),
+        }
+    }
+
+    /// Waits for tasks, at the leader.
+    async fn await_tasks(
+        &self,
+        request: v1::AwaitRequest,
+        is_forwarded: bool,
+    ) -> Result<v1::AwaitResponse, Status> {
+        if self.is_taking_polls().await {
+            return Ok(long_poll::await_tasks(&self.context, &self.hub, request).await?);
+        }
+        if is_forwarded {
+            return Err(Refusal::not_leader().into());
+        }
+        let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
+        let response = self.leaders.await_tasks(&self.context, request, deadline);
+        tokio::select! {
+            response = response => response,
+            refusal = interrupted(&self.context) => Err(refusal.into()),
         }
     }
 
@@ -117,20 +139,11 @@ impl WorkerService for Workers {
         request: Request<v1::AwaitRequest>,
     ) -> Result<Response<v1::AwaitResponse>, Status> {
         let is_forwarded = is_forwarded(request.metadata());
-        let request = request.into_inner();
-        if self.is_taking_polls().await {
-            let response = long_poll::await_tasks(&self.context, &self.hub, request).await;
-            return Ok(Response::new(response?));
-        }
-        if is_forwarded {
-            return Err(Refusal::not_leader().into());
-        }
-        let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
-        let response = self.leaders.await_tasks(&self.context, request, deadline);
-        tokio::select! {
-            response = response => Ok(Response::new(response?)),
-            refusal = interrupted(&self.context) => Err(refusal.into()),
-        }
+        let memory = ResponseMemory::of(&request)?;
+        let response = self.await_tasks(request.into_inner(), is_forwarded).await?;
+        // Tasks of a response that is not sent are redelivered at the next poll.
+        memory.reserve(response.encoded_len())?;
+        Ok(Response::new(response))
     }
 
     async fn complete(
@@ -224,7 +237,8 @@ impl WorkerService for Workers {
             return Err(Refusal::not_leader().into());
         }
         let (context, hub) = (self.context.clone(), self.hub.clone());
-        let (connection, outgoing) = Connection::new(context, hub, request.into_inner());
+        let memory = ResponseMemory::of(&request)?;
+        let (connection, outgoing) = Connection::new(context, hub, request.into_inner(), memory);
         tokio::spawn(connection.serve());
         Ok(Response::new(outgoing))
     }

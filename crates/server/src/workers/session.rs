@@ -8,12 +8,13 @@ use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
     HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
-    STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX,
+    STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX, TASKS_MEMORY_BYTES,
 };
+use crate::sending::{Counted, CountedStream, ResponseMemory, Unsent};
 use crate::watch::cut_off;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
-use flotilla_leader::channel::{Bounds, Receiver, Sender, channel};
+use flotilla_leader::channel::{Bounds, Sender, channel};
 use flotilla_leader::{Hub, LeasedTask, PollClosed, Session, ToWorker};
 use futures::FutureExt;
 use futures::Stream;
@@ -26,14 +27,15 @@ use v1::server_message::Message as Outbound;
 use v1::worker_message::Message as Inbound;
 
 /// The messages to the transport of a worker's stream.
-pub(crate) type Outgoing = Receiver<Result<v1::ServerMessage, Status>>;
+pub(crate) type Outgoing = CountedStream<Result<v1::ServerMessage, Status>>;
 
 /// The two ends of a stream and its context.
 pub(super) struct Connection {
     context: Arc<Context>,
     hub: Arc<Hub>,
     incoming: Streaming<v1::WorkerMessage>,
-    outgoing: Sender<Result<v1::ServerMessage, Status>>,
+    outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
+    memory: ResponseMemory,
 }
 
 /// A stream whose worker is known and has an open poll.
@@ -41,6 +43,8 @@ struct WorkerStream<'s> {
     connection: &'s mut Connection,
     session: Session,
     outbox: Outbox,
+    /// A message of the session that waits for memory.
+    next: Option<ToWorker>,
 }
 
 /// A report and the number of its response.
@@ -69,6 +73,7 @@ impl Connection {
         context: Arc<Context>,
         hub: Arc<Hub>,
         incoming: Streaming<v1::WorkerMessage>,
+        memory: ResponseMemory,
     ) -> (Self, Outgoing) {
         let (outgoing, sent) = channel(Bounds {
             messages_max: STREAM_MESSAGES_MAX,
@@ -79,8 +84,9 @@ impl Connection {
             hub,
             incoming,
             outgoing,
+            memory,
         };
-        (connection, sent)
+        (connection, CountedStream::new(sent))
     }
 
     /// Serves the stream until the worker ends it, its poll is closed, or the node stops or is cut
@@ -95,7 +101,8 @@ impl Connection {
         };
         if let Err(refusal) = ended {
             // A worker that is gone, or does not read, gets no message: its stream just ends.
-            let _ = self.outgoing.try_send(Err(refusal.into()), 0);
+            let message = Counted::small(Err(refusal.into()));
+            let _ = self.outgoing.try_send(message, 0);
         }
     }
 
@@ -104,12 +111,14 @@ impl Connection {
             return Ok(());
         };
         let handshake = Handshake::new(hello)?;
-        let outbox = Outbox::new(self.outgoing.clone(), handshake.supports_batches());
+        let outgoing = self.outgoing.clone();
+        let outbox = Outbox::new(outgoing, handshake.supports_batches(), self.memory.clone());
         let session = handshake.open(&self.context, &self.hub)?;
         let mut stream = WorkerStream {
             connection: self,
             session,
             outbox,
+            next: None,
         };
         stream.exchange().await
     }
@@ -142,13 +151,18 @@ impl WorkerStream<'_> {
         self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
         loop {
-            self.redeliver()?;
+            self.count_slots()?;
             // Nothing here waits for the worker to read, except its next tasks.
             let (has_messages, takes_tasks) = (!self.outbox.is_empty(), !self.outbox.is_full());
+            let has_tasks = self.session.has_leased() || self.next.is_some();
             tokio::select! {
                 sent = self.outbox.send_next(), if has_messages => sent?,
-                message = self.session.next(), if takes_tasks => match message {
-                    Some(message) => self.deliver(message),
+                // Before their inputs are read.
+                memory = self.connection.memory.reserve_message(TASKS_MEMORY_BYTES), if takes_tasks && has_tasks => {
+                    self.deliver(memory)?;
+                }
+                message = self.session.next(), if takes_tasks && !has_tasks => match message {
+                    Some(message) => self.next = Some(message),
                     None => return Err(self.session.why_closed().into()),
                 },
                 Some(result) = reports.next() => {
@@ -182,14 +196,33 @@ impl WorkerStream<'_> {
         self.outbox.send_next().await
     }
 
+    /// Counts the worker's slots, once it knows of all tasks that are leased to it.
+    fn count_slots(&mut self) -> Result<(), Refusal> {
+        if !self.session.has_leased() {
+            self.session.next_leased()?;
+        }
+        Ok(())
+    }
+
+    /// Adds what the worker must know next to the outbox, within the memory that is reserved for it.
+    fn deliver(&mut self, mut memory: Unsent) -> Result<(), Refusal> {
+        self.redeliver(&mut memory)?;
+        if !self.outbox.is_full()
+            && let Some(next) = self.next.take()
+        {
+            self.deliver_entry(next, &mut memory);
+        }
+        Ok(())
+    }
+
     /// Delivers the leased tasks that the worker does not hold, and names those that are cancelled.
-    fn redeliver(&mut self) -> Result<(), Refusal> {
+    fn redeliver(&mut self, memory: &mut Unsent) -> Result<(), Refusal> {
         while !self.outbox.is_full()
             && let Some(LeasedTask { missing, cancelled }) = self.session.next_leased()?
         {
             if let Some((task, input)) = missing {
                 let task = assignment::to_wire(&self.connection.context, task, input);
-                self.outbox.add_tasks(vec![task]);
+                self.outbox.add_tasks(vec![task], memory);
             }
             if let Some(revocation) = cancelled {
                 self.outbox.add(assignment::cancelled(revocation));
@@ -200,7 +233,7 @@ impl WorkerStream<'_> {
 
     /// Adds an entry's message for the worker to the outbox, along with others that are ready: tasks
     /// that come together travel together.
-    fn deliver(&mut self, first: ToWorker) {
+    fn deliver_entry(&mut self, first: ToWorker, memory: &mut Unsent) {
         let (mut tasks, mut bytes) = (Vec::new(), 0);
         let mut next = Some(first);
         while let Some(message) = next {
@@ -212,11 +245,11 @@ impl WorkerStream<'_> {
                     }
                 }
                 ToWorker::Revoked(revocation) => {
-                    self.outbox.add_tasks(std::mem::take(&mut tasks));
+                    self.outbox.add_tasks(std::mem::take(&mut tasks), memory);
                     self.outbox.add(assignment::cancelled(revocation));
                 }
                 ToWorker::Draining => {
-                    self.outbox.add_tasks(std::mem::take(&mut tasks));
+                    self.outbox.add_tasks(std::mem::take(&mut tasks), memory);
                     self.outbox.add(Outbound::Draining(v1::Draining {}));
                 }
             }
@@ -227,7 +260,7 @@ impl WorkerStream<'_> {
                 self.session.next_ready()
             };
         }
-        self.outbox.add_tasks(tasks);
+        self.outbox.add_tasks(tasks, memory);
     }
 
     fn read(&self, assignment: Assignment) -> Option<v1::TaskAssignment> {

@@ -96,7 +96,10 @@ async fn any_node_shows_what_waits_on_a_member() {
     let members: Vec<u64> = [1, 2, 3].into_iter().filter(|id| *id != leader).collect();
     assert_eq!(others, members);
     let owners: Vec<&str> = seen.memory.iter().map(|one| &*one.owner).collect();
-    assert_eq!(owners, ["requests", "admin", "wasm", "queue"]);
+    assert_eq!(
+        owners,
+        ["requests", "responses", "views", "admin", "wasm", "queue"]
+    );
     assert!(seen.memory.iter().all(|one| one.bytes_max > 0));
     let connections: BTreeMap<&str, u64> = seen
         .connections

@@ -4,7 +4,7 @@ mod backup;
 mod quarantine;
 mod settings;
 
-use super::serve_call;
+use super::{serve_call, serve_stream};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -221,7 +221,8 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::BackupRequest>,
     ) -> Result<Response<Self::BackupStream>, Status> {
-        serve_call(call, async |deadline, _| {
+        // Parts of a backup are few, and have separate bounds.
+        serve_stream(call, async |deadline, _, _| {
             backup::give(&self.context, deadline).await
         })
         .await

@@ -95,7 +95,6 @@ mod tests {
     use flotilla_engine::json::Json;
     use flotilla_engine::{CreateDefinition, SignalRun, StartRun, VersionChoice};
     use std::sync::Arc;
-    use tonic::Request;
 
     const DEFINITION: &str = r#"
 kind: Workflow
@@ -114,10 +113,8 @@ start:
             source: DEFINITION.to_owned(),
             ..Default::default()
         };
-        workflows
-            .create_workflow(Request::new(request))
-            .await
-            .unwrap();
+        let request = node.request(request);
+        workflows.create_workflow(request).await.unwrap();
         let (namespace, name) = (Namespace::default_namespace(), workflow());
         let latest = VersionChoice::Latest;
         let sound =

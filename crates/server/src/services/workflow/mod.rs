@@ -15,13 +15,13 @@ mod validate;
 mod wait;
 mod watch;
 
-use super::serve_call;
+use super::{serve_call, serve_stream};
 use crate::context::Context;
+use crate::sending::CountedStream;
 use crate::traces::CallTrace;
 use flotilla_api::v1;
 use flotilla_api::v1::workflow_service_server::WorkflowService;
 use std::sync::Arc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 /// The workflow service of this node.
@@ -41,7 +41,7 @@ type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
 #[tonic::async_trait]
 impl WorkflowService for Workflows {
-    type WatchRunStream = ReceiverStream<Result<v1::WatchRunResponse, Status>>;
+    type WatchRunStream = CountedStream<Result<v1::WatchRunResponse, Status>>;
 
     async fn create_workflow(
         &self,
@@ -153,8 +153,8 @@ impl WorkflowService for Workflows {
     }
 
     async fn watch_run(&self, call: Call<v1::WatchRunRequest>) -> CallResult<Self::WatchRunStream> {
-        serve_call(call, |deadline, request| {
-            watch::watch(&self.context, request, deadline)
+        serve_stream(call, |deadline, request, memory| {
+            watch::watch(&self.context, request, (deadline, memory))
         })
         .await
     }

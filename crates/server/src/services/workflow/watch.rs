@@ -4,8 +4,9 @@ use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::WATCH_UPDATES_MAX;
+use crate::limits::{STREAM_BYTES_MAX, WATCH_UPDATES_MAX};
 use crate::request;
+use crate::sending::{Counted, CountedStream, ResponseMemory};
 use crate::watch::{self, LookRange, RunChanges, RunLook};
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
@@ -13,10 +14,10 @@ use flotilla_engine::Rejection;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, EventView, RunEnding};
+use flotilla_leader::channel::{Bounds, NotSent, Sender, channel};
+use prost::Message;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 /// One caller's watch of one run.
@@ -32,7 +33,8 @@ struct RunWatch {
     /// Whether the events that existed when the watch began are sent: from then on, it reads what all watchers of the run
     /// read.
     has_caught_up: bool,
-    updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
+    updates: Sender<Counted<Result<v1::WatchRunResponse, Status>>>,
+    memory: ResponseMemory,
 }
 
 /// The caller disconnected.
@@ -42,8 +44,8 @@ struct CallerGone;
 pub(super) async fn watch(
     context: &Arc<Context>,
     request: v1::WatchRunRequest,
-    deadline: Instant,
-) -> Result<ReceiverStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
+    (deadline, memory): (Instant, ResponseMemory),
+) -> Result<CountedStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id)?;
     // The watch begins before the read, so that no change is missed between the two.
@@ -57,7 +59,10 @@ pub(super) async fn watch(
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))?;
-    let (updates, receiver) = mpsc::channel(WATCH_UPDATES_MAX);
+    let (updates, receiver) = channel(Bounds {
+        messages_max: WATCH_UPDATES_MAX,
+        bytes_max: STREAM_BYTES_MAX,
+    });
     let seq = request.after_seq;
     let watch = RunWatch {
         context: context.clone(),
@@ -68,9 +73,10 @@ pub(super) async fn watch(
         seq,
         has_caught_up: false,
         updates,
+        memory,
     };
     tokio::spawn(watch.serve());
-    Ok(ReceiverStream::new(receiver))
+    Ok(CountedStream::new(receiver))
 }
 
 impl RunWatch {
@@ -87,7 +93,9 @@ impl RunWatch {
                 Err(Stop::Gone(CallerGone)) => return,
                 Err(Stop::Refused(refusal)) => {
                     // The caller may be gone as well; then nothing is sent.
-                    drop(self.updates.send(Err(refusal.into())).await);
+                    if let Ok(room) = self.updates.reserve(0).await {
+                        room.send(Counted::small(Err(refusal.into())));
+                    }
                     return;
                 }
             }
@@ -95,7 +103,8 @@ impl RunWatch {
                 () = self.changes.notified() => {}
                 () = self.updates.closed() => return,
                 refusal = watch::interrupted(&self.context) => {
-                    drop(self.updates.try_send(Err(refusal.into())));
+                    let refused = Counted::small(Err(refusal.into()));
+                    let _ = self.updates.try_send(refused, 0);
                     return;
                 }
             }
@@ -161,12 +170,13 @@ impl RunWatch {
     /// The next events, and the run after the last one, if that is among them.
     async fn look(&mut self) -> Result<Arc<RunLook>, Refusal> {
         let last_notification = self.changes.last_notification();
+        let memory = self.memory.clone();
         let range = LookRange {
             namespace: self.namespace.clone(),
             run_id: self.run_id.clone(),
             after_seq: self.seq,
         };
-        let read = || read(&self.context, range.clone());
+        let read = || read(&self.context, range.clone(), memory);
         if self.has_caught_up {
             let others_count = self.changes.others_count();
             let shared = self.changes.shared();
@@ -188,17 +198,24 @@ impl RunWatch {
         let response = v1::WatchRunResponse {
             update: Some(update),
         };
-        self.updates
-            .send(Ok(response))
-            .await
-            .map_err(|_| CallerGone)
+        let bytes = response.encoded_len();
+        let room = self.updates.reserve(bytes).await;
+        let room = room.map_err(|NotSent| CallerGone)?;
+        let memory = self.memory.reserve_message(bytes).await;
+        room.send(Counted::new(Ok(response), memory));
+        Ok(())
     }
 }
 
-async fn read(context: &Context, range: LookRange) -> Result<RunLook, Refusal> {
+async fn read(
+    context: &Context,
+    range: LookRange,
+    memory: ResponseMemory,
+) -> Result<RunLook, Refusal> {
+    let memory = memory.reserve_view().await;
     context.metrics.count_watch_read();
     let missing = Rejection::RunNotFound(range.run_id.clone());
-    let look = move |reader: &dyn Reader| RunLook::read(reader, &range);
+    let look = move |reader: &dyn Reader| RunLook::read(reader, &range, memory);
     let found = context.gateway.scan_here(look).await?;
     found.ok_or_else(|| missing.into())
 }

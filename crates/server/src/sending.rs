@@ -1,0 +1,469 @@
+//! How responses are sent: how much memory they may take until their callers have read them.
+//!
+//! A large response counts against the node's memory until it is sent, and so does each message of a stream. A caller that
+//! does not read would keep that memory. So when none is left, the connection of the caller whose response has waited for
+//! longest is closed, if it has waited for [`UNREAD_MAX`].
+
+use crate::errors::Refusal;
+use crate::limits::{
+    ENCODED_BYTES, RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX,
+    VIEW_BYTES_MAX,
+};
+use crate::memory::{MemoryPool, Reservation};
+use flotilla_leader::channel::Receiver;
+use flotilla_replica::Caller;
+use futures::Stream;
+use hyper::body::{Frame, SizeHint};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::time::{Instant, interval_at};
+use tonic::Request;
+use tonic::body::Body;
+use tonic::codegen::Bytes;
+use tonic::codegen::http::Response;
+
+/// The memory of the responses of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct Responses {
+    pool: MemoryPool,
+    /// What watches have read and not sent yet. It is never waited for while memory of the other pool is awaited.
+    views: MemoryPool,
+    unread: Arc<Mutex<Unread>>,
+}
+
+/// The responses that are not sent yet, oldest first.
+#[derive(Debug, Default)]
+struct Unread {
+    number_next: u64,
+    by_number: BTreeMap<u64, (Instant, Caller)>,
+}
+
+/// Memory of a response, or of a message of a stream, until it is sent.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    reservation: Reservation,
+    place: Place,
+}
+
+/// A place among the responses that are not sent yet, until it is dropped.
+#[derive(Debug)]
+struct Place {
+    unread: Arc<Mutex<Unread>>,
+    number: u64,
+    caller: Caller,
+}
+
+/// The memory of the response to one request, shared by what makes it and by its body.
+#[derive(Clone, Debug)]
+pub(crate) struct ResponseMemory {
+    responses: Responses,
+    caller: Caller,
+    unsent: Arc<Mutex<Option<Unsent>>>,
+}
+
+impl Responses {
+    /// Responses, and what watches have read for them, within these pools.
+    pub(crate) fn new(pool: MemoryPool, views: MemoryPool) -> Self {
+        Self {
+            pool,
+            views,
+            unread: Arc::default(),
+        }
+    }
+
+    /// The memory of a response to `caller`, of which nothing is reserved yet.
+    pub(crate) fn to(&self, caller: Caller) -> ResponseMemory {
+        ResponseMemory {
+            responses: self.clone(),
+            caller,
+            unsent: Arc::default(),
+        }
+    }
+
+    /// Reserves memory for what is sent to `caller`; `None` if it is not free now.
+    fn try_reserve(&self, bytes: usize, caller: &Caller) -> Option<Unsent> {
+        let reservation = self.pool.try_reserve(bytes.min(self.pool.bytes_max()));
+        if reservation.is_none() {
+            self.close_unread();
+        }
+        Some(self.unsent(reservation?, caller))
+    }
+
+    /// Waits for memory for what is sent to `caller`. Cancel-safe.
+    async fn reserve(&self, bytes: usize, caller: &Caller) -> Unsent {
+        let reservation = self.reserve_from(&self.pool, bytes).await;
+        self.unsent(reservation, caller)
+    }
+
+    /// Waits for memory for what a watch reads.
+    async fn reserve_view(&self) -> Reservation {
+        self.reserve_from(&self.views, VIEW_BYTES_MAX).await
+    }
+
+    /// Waits for memory of a pool, and closes connections of callers that keep it from others.
+    async fn reserve_from(&self, pool: &MemoryPool, bytes: usize) -> Reservation {
+        let bytes = bytes.min(pool.bytes_max());
+        if let Some(reservation) = pool.try_reserve(bytes) {
+            return reservation;
+        }
+        let mut reserving = std::pin::pin!(pool.reserve(bytes));
+        let mut ticks = interval_at(Instant::now(), UNREAD_CHECK_INTERVAL);
+        loop {
+            tokio::select! {
+                reservation = &mut reserving => {
+                    return reservation.expect("a pool has as many bytes as it has at most");
+                }
+                _ = ticks.tick() => self.close_unread(),
+            }
+        }
+    }
+
+    fn unsent(&self, reservation: Reservation, caller: &Caller) -> Unsent {
+        Unsent {
+            reservation,
+            place: Place::last(&self.unread, caller),
+        }
+    }
+
+    /// Closes the connection of the caller whose response has waited for longest, if it has waited for long.
+    fn close_unread(&self) {
+        let unread = lock(&self.unread);
+        let oldest = unread.by_number.first_key_value();
+        let Some((_, (since, caller))) = oldest else {
+            return;
+        };
+        if since.elapsed() >= UNREAD_MAX {
+            tracing::warn!(
+                seconds = since.elapsed().as_secs(),
+                "a connection is closed: its caller does not read, and responses need its memory"
+            );
+            caller.disconnect();
+        }
+    }
+}
+
+fn lock(unread: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
+    unread.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Place {
+    fn last(unread: &Arc<Mutex<Unread>>, caller: &Caller) -> Self {
+        let mut places = lock(unread);
+        let number = places.number_next;
+        places.number_next += 1;
+        let entry = (Instant::now(), caller.clone());
+        places.by_number.insert(number, entry);
+        Self {
+            unread: unread.clone(),
+            number,
+            caller: caller.clone(),
+        }
+    }
+
+    /// A place that begins now.
+    fn renewed(&self) -> Self {
+        Self::last(&self.unread, &self.caller)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.unread).by_number.remove(&self.number);
+    }
+}
+
+impl Unsent {
+    fn bytes(&self) -> usize {
+        self.reservation.bytes()
+    }
+
+    /// Splits off up to `bytes` of it, as the memory of a message that is to be sent now. The caller has read, so what is left
+    /// waits from now on.
+    pub(crate) fn split(&mut self, bytes: usize) -> Self {
+        self.place = self.place.renewed();
+        Self {
+            reservation: self.reservation.split(bytes),
+            place: self.place.renewed(),
+        }
+    }
+
+    /// Adds `bytes`; false if they are not free now.
+    #[must_use]
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        self.reservation.grow(bytes)
+    }
+}
+
+impl ResponseMemory {
+    /// The memory of the response to a request, which the middleware has added to it.
+    ///
+    /// # Errors
+    /// An internal error if it has not.
+    pub(crate) fn of<T>(request: &Request<T>) -> Result<Self, Refusal> {
+        let memory = request.extensions().get::<Self>().cloned();
+        memory.ok_or_else(|| {
+            Refusal::internal("expected memory for the response, but none was assigned".to_owned())
+        })
+    }
+
+    /// Waits for memory for a message of a stream. Cancel-safe.
+    pub(crate) async fn reserve_message(&self, bytes: usize) -> Unsent {
+        self.responses.reserve(bytes, &self.caller).await
+    }
+
+    /// Reserves memory for messages of a stream; `None` if it is not free now.
+    pub(crate) fn try_reserve_message(&self, bytes: usize) -> Option<Unsent> {
+        self.responses.try_reserve(bytes, &self.caller)
+    }
+
+    /// Waits for memory for what a watch reads.
+    pub(crate) async fn reserve_view(&self) -> Reservation {
+        self.responses.reserve_view().await
+    }
+
+    /// Reserves memory for a unary response of `bytes` bytes.
+    ///
+    /// # Errors
+    /// That of an overloaded node.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Refusal> {
+        if bytes <= RESPONSE_BYTES {
+            return Ok(());
+        }
+        let bytes = bytes.saturating_mul(RESPONSE_COPIES);
+        let unsent = self.responses.try_reserve(bytes, &self.caller);
+        let unsent = unsent.ok_or_else(|| {
+            Refusal::overloaded(
+                "expected memory for the response, but responses that callers have not read use all of it",
+            )
+        })?;
+        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = Some(unsent);
+        Ok(())
+    }
+
+    /// Keeps the memory of a unary response until it is sent.
+    pub(crate) fn keep_until_sent(&self, response: Response<Body>) -> Response<Body> {
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        match unsent.take() {
+            Some(memory) => response.map(|body| {
+                Body::new(Sending {
+                    body,
+                    _memory: memory,
+                })
+            }),
+            None => response,
+        }
+    }
+}
+
+/// A body that keeps memory until it is sent.
+struct Sending {
+    body: Body,
+    _memory: Unsent,
+}
+
+impl hyper::body::Body for Sending {
+    type Data = Bytes;
+    type Error = tonic::Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A message of a stream, and its memory.
+pub(crate) struct Counted<T> {
+    pub(crate) message: T,
+    /// `None` if the message is too small to count.
+    pub(crate) memory: Option<Unsent>,
+}
+
+impl<T> Counted<T> {
+    /// A message whose memory is reserved.
+    pub(crate) fn new(message: T, memory: Unsent) -> Self {
+        Self {
+            message,
+            memory: Some(memory),
+        }
+    }
+
+    /// A message that is too small to count.
+    pub(crate) fn small(message: T) -> Self {
+        Self {
+            message,
+            memory: None,
+        }
+    }
+
+    /// Another form of the message.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Counted<U> {
+        Counted {
+            message: change(self.message),
+            memory: self.memory,
+        }
+    }
+}
+
+/// The messages of a stream. They keep their memory until the transport has sent them.
+///
+/// The transport encodes messages until it has [`ENCODED_BYTES`] or there is no other message, and takes the next one only
+/// when all of that is sent.
+pub(crate) struct CountedStream<T> {
+    messages: Receiver<Counted<T>>,
+    /// Of the messages that were taken and may not be sent yet.
+    unsent: Vec<Unsent>,
+    /// Whether there was no other message when the last one was taken.
+    was_empty: bool,
+}
+
+impl<T> CountedStream<T> {
+    /// The messages that come through a channel.
+    pub(crate) fn new(messages: Receiver<Counted<T>>) -> Self {
+        Self {
+            messages,
+            unsent: Vec::new(),
+            was_empty: false,
+        }
+    }
+
+    /// Releases the memory of the messages that are sent, now that the next one is asked for.
+    fn release(&mut self) {
+        let bytes: usize = self.unsent.iter().map(Unsent::bytes).sum();
+        if self.was_empty || bytes >= ENCODED_BYTES {
+            self.unsent.clear();
+        }
+    }
+}
+
+impl<T> Stream for CountedStream<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.release();
+        let next = Pin::new(&mut self.messages).poll_next(context);
+        self.was_empty = next.is_pending();
+        next.map(|next| {
+            let Counted { message, memory } = next?;
+            self.unsent.extend(memory);
+            Some(message)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_leader::channel::{Bounds, channel};
+    use futures::{FutureExt, StreamExt};
+    use tokio::time::advance;
+    use tokio_util::sync::CancellationToken;
+
+    fn responses(bytes: usize) -> Responses {
+        Responses::new(MemoryPool::new(bytes), MemoryPool::new(VIEW_BYTES_MAX))
+    }
+
+    fn caller() -> (Caller, CancellationToken) {
+        let closing = CancellationToken::new();
+        (Caller::default().on(closing.clone()), closing)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_caller_that_has_read_nothing_for_longest_is_disconnected_for_another_one() {
+        let responses = responses(100);
+        let ((silent, silent_closed), (slow, slow_closed)) = (caller(), caller());
+        let first = responses.reserve(60, &silent).await;
+        advance(UNREAD_MAX / 2).await;
+        let second = responses.reserve(40, &slow).await;
+        assert!(responses.try_reserve(1, &slow).is_none());
+        assert!(!silent_closed.is_cancelled(), "it may still read");
+        let mut waiting = Box::pin(responses.reserve(50, &slow));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        tokio::select! {
+            _ = &mut waiting => panic!("there is no memory"),
+            () = silent_closed.cancelled() => {}
+        }
+        assert!(!slow_closed.is_cancelled());
+        // Its connection drops what was to be sent.
+        drop(first);
+        let third = waiting.await;
+        assert_eq!(responses.pool.bytes_reserved(), 90);
+        drop((second, third));
+        assert_eq!(responses.pool.bytes_reserved(), 0);
+        assert!(lock(&responses.unread).by_number.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn views_wait_for_those_that_callers_have_not_read() {
+        let responses = responses(100);
+        let (silent, closed) = caller();
+        let (view, unsent) = (
+            responses.reserve_view().await,
+            responses.reserve(1, &silent).await,
+        );
+        let mut waiting = Box::pin(responses.reserve_view());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        tokio::select! {
+            _ = &mut waiting => panic!("there is no memory"),
+            () = closed.cancelled() => {}
+        }
+        drop((view, unsent));
+        drop(waiting.await);
+    }
+
+    #[tokio::test]
+    async fn a_large_response_counts_until_it_is_sent_and_a_small_one_does_not() {
+        let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
+        let small = responses.to(Caller::default());
+        small.reserve(RESPONSE_BYTES).expect("it does not count");
+        assert_eq!(responses.pool.bytes_reserved(), 0);
+        let large = responses.to(Caller::default());
+        large.reserve(2 * RESPONSE_BYTES).expect("there is memory");
+        let refused = small.reserve(RESPONSE_BYTES + 1).expect_err("all is used");
+        assert!(refused.may_succeed_later());
+        let body = Body::new(axum::body::Body::from("response"));
+        let response = large.keep_until_sent(Response::new(body));
+        drop(large);
+        assert!(responses.pool.bytes_reserved() > 0);
+        drop(response);
+        assert_eq!(responses.pool.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_stream_count_until_the_transport_has_sent_them() {
+        let responses = responses(4 * ENCODED_BYTES);
+        let (sender, receiver) = channel(Bounds {
+            messages_max: 9,
+            bytes_max: 100,
+        });
+        for bytes in [10, 20, ENCODED_BYTES, 30] {
+            let memory = responses.reserve(bytes, &Caller::default()).await;
+            let counted = Counted::new(bytes, memory);
+            sender.try_send(counted, 10).expect("there is room");
+        }
+        let mut stream = CountedStream::new(receiver);
+        let reserved = || responses.pool.bytes_reserved();
+        let all = reserved();
+        for bytes in [10, 20, ENCODED_BYTES] {
+            assert_eq!(stream.next().await, Some(bytes));
+            assert_eq!(reserved(), all, "they are encoded together");
+        }
+        assert_eq!(stream.next().await, Some(30));
+        assert_eq!(reserved(), 30, "the others are sent");
+        assert!(stream.next().now_or_never().is_none());
+        assert_eq!(reserved(), 30);
+        assert!(stream.next().now_or_never().is_none());
+        assert_eq!(reserved(), 0);
+    }
+}
