@@ -2,8 +2,11 @@
 //!
 //! The parts of a request count against the node's memory as they arrive, before anything is decoded. A caller whose request
 //! never ends would hold its memory, so each request that is one message has a deadline, and the oldest requests that have
-//! arrived in part end when there are too many or no memory is left. Streams have their own limits.
+//! arrived in part end when there are too many or no memory is left. [`stream`] bounds the messages of streams.
 
+mod stream;
+
+use self::stream::MessageStream;
 use crate::deadline;
 use crate::errors::Refusal;
 use crate::limits::{MESSAGE_COPIES, PARTIAL_REQUESTS_MAX, RECEIVING_MAX, REQUEST_BYTES};
@@ -67,6 +70,12 @@ impl RequestMemory {
         })
     }
 
+    fn pool(&self) -> MemoryPool {
+        let reservation = self.reservation.lock();
+        let reservation = reservation.unwrap_or_else(PoisonError::into_inner);
+        reservation.pool().clone()
+    }
+
     /// Reserves what `bytes` more of its message need; false if that is not free.
     pub(crate) fn grow(&self, bytes: usize) -> bool {
         let mut reservation = self
@@ -80,10 +89,13 @@ impl RequestMemory {
 impl Receiver {
     /// Bounds the memory and the time that a request takes to arrive.
     pub(crate) fn bounded(&self, mut request: Request<Body>) -> Request<Body> {
-        let memory = request.extensions_mut().remove::<RequestMemory>();
-        let Some(memory) = memory.filter(|_| !STREAMS.contains(&request.uri().path())) else {
+        let Some(memory) = request.extensions_mut().remove::<RequestMemory>() else {
             return request;
         };
+        if STREAMS.contains(&request.uri().path()) {
+            let pool = memory.pool();
+            return request.map(|body| Body::new(MessageStream::new(body, pool)));
+        }
         let latest = Instant::now() + RECEIVING_MAX;
         let given = deadline::in_headers(request.headers());
         let until = given.map_or(latest, |given| given.min(latest));
