@@ -25,8 +25,8 @@
 //! ```
 //!
 //! Internally, three parts have one responsibility each. The ledger tracks tasks, slots and
-//! messages, without I/O. The task pool runs handlers. The service moves messages between the two
-//! and the stream, and reopens a broken stream.
+//! messages, without I/O. A job runs the handler of a task. The service moves messages between the
+//! two and the stream, and reopens a broken stream.
 
 mod announce;
 mod builder;
@@ -34,6 +34,7 @@ mod callbacks;
 mod contact;
 mod context;
 mod handler;
+mod job;
 mod lease;
 mod ledger;
 mod link;
@@ -43,7 +44,6 @@ mod result;
 mod service;
 mod session;
 mod shutdown;
-mod task_pool;
 
 pub(crate) use announce::announce_drain;
 pub(crate) use builder::host;

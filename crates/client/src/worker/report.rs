@@ -81,8 +81,17 @@ impl Report {
         }
     }
 
+    /// The report on a job that ended, possibly because it panicked or was aborted.
+    pub(super) fn of_end(ended: Result<Self, JoinError>) -> Self {
+        match ended {
+            Ok(report) => report,
+            Err(error) if error.is_cancelled() => Self::of_cancel(),
+            Err(error) => Self::of_panic(error),
+        }
+    }
+
     /// The handler panicked.
-    pub(super) fn of_panic(error: JoinError) -> Self {
+    fn of_panic(error: JoinError) -> Self {
         let message = match error.try_into_panic() {
             Ok(payload) => match payload.downcast_ref::<&str>() {
                 Some(text) => (*text).to_owned(),
@@ -110,7 +119,7 @@ impl Report {
     }
 
     /// The task was cancelled, and its handler was dropped (W54).
-    pub(super) fn of_cancel() -> Self {
+    fn of_cancel() -> Self {
         Self::failed(HandlerError::no_retry("the task was cancelled").with_code("cancelled"))
     }
 
@@ -255,6 +264,17 @@ mod tests {
             panic!("expected a failure");
         };
         assert_eq!(error.message.len(), MESSAGE_BYTES_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_or_is_dropped_fails_the_task() {
+        let panicking = tokio::spawn(async { panic!("a bug") });
+        let report = Report::of_end(panicking.await);
+        assert_eq!(failure(report), (FailKind::Retry, "panic".to_owned()));
+        let dropped = tokio::spawn(std::future::pending());
+        dropped.abort();
+        let report = Report::of_end(dropped.await);
+        assert_eq!(failure(report), (FailKind::NoRetry, "cancelled".to_owned()));
     }
 
     #[test]

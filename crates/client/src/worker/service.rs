@@ -7,8 +7,8 @@ use super::contact::Contact;
 use super::lease::TouchOrder;
 use super::ledger::Ledger;
 use super::link::Link;
+use super::report::Report;
 use super::session::{SessionEnd, never};
-use super::task_pool::TaskPool;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::JoinMap;
 
 /// Touches that wait to be sent; further handlers wait for a free place.
 const TOUCHES_MAX: usize = 64;
@@ -34,7 +35,10 @@ const PROVEN_AFTER: Duration = Duration::from_secs(5);
 pub(super) struct Service {
     pub(super) setup: Arc<Setup>,
     pub(super) ledger: Ledger,
-    pub(super) task_pool: TaskPool,
+    /// The running handlers, by the token of their task.
+    pub(super) jobs: JoinMap<String, Report>,
+    /// Requests touches.
+    pub(super) orders: mpsc::Sender<TouchOrder>,
     pub(super) touches: mpsc::Receiver<TouchOrder>,
     client: Client,
     incarnation: u64,
@@ -57,7 +61,8 @@ impl Service {
         let (orders, touches) = mpsc::channel(TOUCHES_MAX);
         Self {
             ledger: Ledger::new(setup.concurrency),
-            task_pool: TaskPool::new(setup.clone(), orders),
+            jobs: JoinMap::new(),
+            orders,
             touches,
             client,
             incarnation: rand::random(),
@@ -128,9 +133,13 @@ impl Service {
     /// Returns the running tasks.
     pub(super) fn stop_hard(&mut self) {
         self.stopping = Some(Stopping { hard_stop_at: None });
-        for (token, report) in self.task_pool.stop() {
+        // A handler that has already ended is not reported as stopped.
+        while let Some((token, ended)) = self.jobs.try_join_next() {
+            self.ledger.report(token, Report::of_end(ended));
+        }
+        for token in std::mem::take(&mut self.jobs).keys() {
             tracing::warn!(task = token, "a task is returned");
-            self.ledger.report(token, report);
+            self.ledger.report(token.clone(), Report::of_stop());
         }
     }
 

@@ -1,7 +1,9 @@
 //! One stream, from hello to its end.
 
+use super::job;
 use super::ledger::Order;
 use super::link::Link;
+use super::report::Report;
 use super::service::Service;
 use crate::error::ClientError;
 use crate::failure::{Failure, Verdict};
@@ -79,12 +81,14 @@ impl Service {
                     },
                     Err(failure) => return SessionEnd::from_failure(failure),
                 },
-                (token, report) = self.task_pool.next() => self.ledger.report(token, report),
+                Some((token, ended)) = self.jobs.join_next() => {
+                    self.ledger.report(token, Report::of_end(ended));
+                }
                 Some(order) = self.touches.recv() => self.ledger.touch(order),
                 () = sleep_until(deferred.unwrap_or_else(never)), if deferred.is_some() => {
                     self.ledger.queue_deferred();
                 }
-                _ = heartbeat.tick() => self.ledger.heartbeat(self.task_pool.len()),
+                _ = heartbeat.tick() => self.ledger.heartbeat(self.jobs.len()),
                 () = stop.cancelled(), if !is_stopping => self.stop_gracefully(),
                 () = sleep_until(hard_stop_at), if is_stopping => self.stop_hard(),
             }
@@ -113,10 +117,9 @@ impl Service {
                     answer_awaited,
                 } = cancelled;
                 tracing::info!(task = task_token, reason, "a task was cancelled");
-                if answer_awaited {
-                    self.task_pool.cancel(&task_token);
-                } else {
-                    self.task_pool.give_up(&task_token);
+                self.jobs.abort(&task_token);
+                if !answer_awaited {
+                    // Otherwise the end of its job is reported.
                     self.ledger.forget(&task_token);
                 }
             }
@@ -131,7 +134,9 @@ impl Service {
                 action = task.action,
                 "a task arrived"
             );
-            self.task_pool.start(task);
+            let token = task.task_token.clone();
+            let job = job::run(self.setup.clone(), task, self.orders.clone());
+            self.jobs.spawn(token, job);
         } else {
             tracing::debug!(task = task.task_token, "a task arrived twice");
         }
@@ -146,11 +151,12 @@ impl Service {
                 } else {
                     tracing::warn!(task = token, %error, "the cluster has abandoned the task");
                 }
-                self.task_pool.give_up(&token);
+                self.jobs.abort(&token);
                 None
             }
+            // The end of its job is reported.
             Order::Cancel { token } => {
-                self.task_pool.cancel(&token);
+                self.jobs.abort(&token);
                 None
             }
             Order::Reopen(error) if error.code() == WORKER_NOT_FOUND => {
