@@ -14,9 +14,10 @@ use flotilla_engine::{
 use flotilla_engine::{Process, ProcessKind, WorkerType};
 use flotilla_leader::{Poller, WorkerKey};
 use flotilla_replica::Responses;
+use flotilla_worker::Ledger;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -35,16 +36,14 @@ pub(crate) struct Worker {
     incarnation: u64,
     /// The node that it believes to be the leader.
     leader: Option<Host>,
-    /// The tasks that it holds.
-    held: BTreeSet<TaskToken>,
+    /// The tasks that its process holds.
+    ledger: Ledger<TaskToken, ()>,
 }
 
 /// A worker's stream to the leader.
 struct Link {
     outgoing: mpsc::Sender<ToLeader>,
     incoming: Responses<FromLeader>,
-    received_count: u64,
-    max_tasks_total: u64,
 }
 
 /// The tasks in progress; each ends with its token.
@@ -57,14 +56,14 @@ impl Worker {
             caller,
             incarnation: 0,
             leader: None,
-            held: BTreeSet::new(),
+            ledger: new_ledger(),
         }
     }
 
     /// Works until the simulation ends.
     pub(crate) async fn run(mut self) {
         loop {
-            self.held.clear();
+            self.ledger = new_ledger();
             self.register().await;
             // A process dies after some tasks, usually while it holds one.
             let tasks_count = self.caller.random.within(5..60);
@@ -101,13 +100,14 @@ impl Worker {
         let mut begun_count = 0;
         let mut link = self.connect(&mut jobs).await;
         while begun_count < tasks_count {
-            let free = u64::from(SLOTS).saturating_sub(self.held.len() as u64);
-            link.offer(free).await;
+            if let Some(total) = self.ledger.offer(SLOTS as usize) {
+                // If the stream has ended, the next message says so.
+                let _ = link.outgoing.send(ToLeader::Slots(total)).await;
+            }
             tokio::select! {
                 message = link.incoming.next() => match message {
                     Some(Ok(FromLeader::Task(assignment))) => {
-                        link.received_count += 1;
-                        if self.held.insert(assignment.token) {
+                        if self.ledger.receive(assignment.token, ()) {
                             begun_count += 1;
                             jobs.push(self.begin(*assignment));
                         }
@@ -118,9 +118,7 @@ impl Worker {
                     }
                     Some(Err(_)) | None => link = self.connect(&mut jobs).await,
                 },
-                Some(token) = jobs.next() => {
-                    self.held.remove(&token);
-                }
+                Some(token) = jobs.next() => self.ledger.close(&token),
             }
         }
     }
@@ -133,9 +131,7 @@ impl Worker {
             loop {
                 tokio::select! {
                     () = &mut pause => break,
-                    Some(token) = jobs.next() => {
-                        self.held.remove(&token);
-                    }
+                    Some(token) = jobs.next() => self.ledger.close(&token),
                 }
             }
             let route = match self.leader.take() {
@@ -152,12 +148,8 @@ impl Worker {
             let text = format!("has a stream to {}: {is_open}", route.to);
             self.caller.record.say(&self.caller.name, &text);
             if let Ok(Ok(incoming)) = opened {
-                return Link {
-                    outgoing,
-                    incoming,
-                    received_count: 0,
-                    max_tasks_total: 0,
-                };
+                self.ledger.open();
+                return Link { outgoing, incoming };
             }
         }
     }
@@ -170,7 +162,7 @@ impl Worker {
             },
             incarnation: self.incarnation,
             actions: ACTIONS.map(action).into(),
-            held: self.held.clone(),
+            held: self.ledger.held().keys().copied().collect(),
         }
     }
 
@@ -193,16 +185,8 @@ impl Worker {
     }
 }
 
-impl Link {
-    /// Offers the number of tasks that the worker would take now, unless it is unchanged.
-    async fn offer(&mut self, free: u64) {
-        let max_tasks_total = self.received_count + free;
-        if max_tasks_total != self.max_tasks_total {
-            self.max_tasks_total = max_tasks_total;
-            // If the stream has ended, the next message says so.
-            let _ = self.outgoing.send(ToLeader::Slots(max_tasks_total)).await;
-        }
-    }
+fn new_ledger() -> Ledger<TaskToken, ()> {
+    Ledger::new(SLOTS as usize)
 }
 
 async fn report(caller: &mut Caller, token: TaskToken) {

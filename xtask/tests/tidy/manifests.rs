@@ -7,7 +7,7 @@ use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none
 /// The allowed dependencies between our crates.
 ///
 /// A crate's tests get no further ones. Only the package of black-box tests may use all crates.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("flotilla-api", &[]),
     (
         "flotilla-benches",
@@ -24,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "flotilla-wasm",
         ],
     ),
-    ("flotilla-client", &["flotilla-api"]),
+    ("flotilla-client", &["flotilla-api", "flotilla-worker"]),
     ("flotilla-dsl", &["flotilla-engine"]),
     ("flotilla-engine", &[]),
     (
@@ -52,6 +52,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "flotilla-replica",
             "flotilla-trace",
             "flotilla-wasm",
+            "flotilla-worker",
         ],
     ),
     (
@@ -61,10 +62,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "flotilla-engine",
             "flotilla-leader",
             "flotilla-replica",
+            "flotilla-worker",
         ],
     ),
     ("flotilla-trace", &[]),
     ("flotilla-wasm", &[]),
+    ("flotilla-worker", &[]),
     ("xtask", &[]),
 ];
 

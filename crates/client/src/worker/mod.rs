@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! Internally, three parts have one responsibility each. The ledger tracks tasks, slots and
-//! messages, without I/O. A job runs the handler of a task. The service moves messages between the
-//! two and the stream, and reopens a broken stream.
+//! Internally, three parts have one responsibility each. The outbox keeps the messages to send,
+//! and the ledger of tasks and slots that all workers have, without I/O. A job runs the handler of a
+//! task. The service moves messages between the two and the stream, and reopens a broken stream.
 
 mod announce;
 mod builder;
@@ -36,9 +36,8 @@ mod context;
 mod handler;
 mod job;
 mod lease;
-mod ledger;
 mod link;
-mod recent;
+mod outbox;
 mod report;
 mod result;
 mod service;

@@ -5,8 +5,8 @@ use super::builder::Setup;
 use super::callbacks::Callbacks;
 use super::contact::Contact;
 use super::lease::TouchOrder;
-use super::ledger::Ledger;
 use super::link::Link;
+use super::outbox::Outbox;
 use super::report::Report;
 use super::session::{SessionEnd, never};
 use crate::backoff::Backoff;
@@ -34,7 +34,7 @@ const PROVEN_AFTER: Duration = Duration::from_secs(5);
 /// The lifecycle of a worker.
 pub(super) struct Service {
     pub(super) setup: Arc<Setup>,
-    pub(super) ledger: Ledger,
+    pub(super) outbox: Outbox,
     /// The running handlers, by the token of their task.
     pub(super) jobs: JoinMap<String, Report>,
     /// Requests touches.
@@ -60,7 +60,7 @@ impl Service {
     pub(super) fn new(client: Client, setup: Arc<Setup>, callbacks: Callbacks) -> Self {
         let (orders, touches) = mpsc::channel(TOUCHES_MAX);
         Self {
-            ledger: Ledger::new(setup.concurrency),
+            outbox: Outbox::new(setup.concurrency),
             jobs: JoinMap::new(),
             orders,
             touches,
@@ -92,7 +92,11 @@ impl Service {
 
     /// Whether the worker takes no more tasks and holds none.
     pub(super) fn is_done(&self) -> bool {
-        !self.ledger.is_taking() && self.ledger.is_all_reported()
+        !self.outbox.ledger().is_taking() && self.holds_nothing()
+    }
+
+    fn holds_nothing(&self) -> bool {
+        self.outbox.ledger().held().is_empty()
     }
 
     /// Whether the worker was requested to stop.
@@ -114,7 +118,7 @@ impl Service {
             hard_stop_at: Some(Instant::now() + self.setup.drain_grace),
         });
         // Without tasks it deregisters immediately: no drain is visible.
-        if self.is_registered && !self.ledger.is_all_reported() {
+        if self.is_registered && !self.holds_nothing() {
             let (client, worker_id) = (self.client.clone(), self.setup.worker_id.clone());
             tokio::spawn(announce_drain(client, worker_id, self.incarnation));
         }
@@ -122,9 +126,9 @@ impl Service {
 
     /// Takes no more tasks and reports how many it waits for.
     pub(super) fn drain(&mut self) {
-        if self.ledger.is_taking() {
-            self.ledger.stop_taking();
-            let tasks = self.ledger.tasks_count();
+        if self.outbox.ledger().is_taking() {
+            self.outbox.stop_taking();
+            let tasks = self.outbox.ledger().held().len();
             tracing::info!(worker = self.setup.worker_id, tasks, "draining");
             self.callbacks.draining(tasks);
         }
@@ -135,11 +139,11 @@ impl Service {
         self.stopping = Some(Stopping { hard_stop_at: None });
         // A handler that has already ended is not reported as stopped.
         while let Some((token, ended)) = self.jobs.try_join_next() {
-            self.ledger.report(token, Report::of_end(ended));
+            self.outbox.report(token, Report::of_end(ended));
         }
         for token in std::mem::take(&mut self.jobs).keys() {
             tracing::warn!(task = token, "a task is returned");
-            self.ledger.report(token.clone(), Report::of_stop());
+            self.outbox.report(token.clone(), Report::of_stop());
         }
     }
 
@@ -164,7 +168,7 @@ impl Service {
             }
             tokio::select! {
                 () = sleep(backoff.next_delay()) => {}
-                () = stop.cancelled(), if self.ledger.is_all_reported() => return Ok(()),
+                () = stop.cancelled(), if self.holds_nothing() => return Ok(()),
             }
         }
     }
@@ -175,21 +179,21 @@ impl Service {
             // The grace begins with the shutdown, not with the next stream.
             self.stop_gracefully();
         }
-        let is_all_reported = self.ledger.is_all_reported();
+        let holds_nothing = self.holds_nothing();
         let connected = tokio::select! {
             connected = self.connect() => connected,
-            () = stop.cancelled(), if is_all_reported => return SessionEnd::Settled,
+            () = stop.cancelled(), if holds_nothing => return SessionEnd::Settled,
         };
         let (mut link, hello_ok) = match connected {
             Ok(connected) => connected,
             Err(end) => return end,
         };
         self.note_hello_ok(hello_ok);
-        let (opened, accepted) = (Instant::now(), self.ledger.reports_accepted());
+        let (opened, accepted) = (Instant::now(), self.outbox.reports_accepted());
         let end = self.talk(&mut link, stop).await;
         // A greeting alone proves nothing: a leader that greets and then breaks off would be called
         // several times a second by each of its workers.
-        if self.ledger.reports_accepted() > accepted || opened.elapsed() >= PROVEN_AFTER {
+        if self.outbox.reports_accepted() > accepted || opened.elapsed() >= PROVEN_AFTER {
             backoff.reset();
         }
         end
@@ -200,7 +204,7 @@ impl Service {
             self.register().await.map_err(SessionEnd::from_error)?;
             self.is_registered = true;
         }
-        let hello = self.ledger.open(v1::WorkerHello {
+        let hello = self.outbox.open(v1::WorkerHello {
             namespace: self.client.namespace().to_owned(),
             worker_id: self.setup.worker_id.clone(),
             incarnation: self.incarnation,

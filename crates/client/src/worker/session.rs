@@ -1,8 +1,8 @@
 //! One stream, from hello to its end.
 
 use super::job;
-use super::ledger::Order;
 use super::link::Link;
+use super::outbox::Order;
 use super::report::Report;
 use super::service::Service;
 use crate::error::ClientError;
@@ -66,12 +66,12 @@ impl Service {
             }
             let is_stopping = self.is_stopping();
             let hard_stop_at = self.hard_stop_at();
-            let deferred = self.ledger.next_deferred();
+            let deferred = self.outbox.next_deferred();
             // A closed channel is a broken stream: the last incoming message says why.
-            let can_send = self.ledger.has_message() && !link.outgoing.is_closed();
+            let can_send = self.outbox.has_message() && !link.outgoing.is_closed();
             tokio::select! {
                 Ok(permit) = link.outgoing.reserve(), if can_send => {
-                    if let Some(message) = self.ledger.next_message() {
+                    if let Some(message) = self.outbox.next_message() {
                         permit.send(message);
                     }
                 }
@@ -82,13 +82,13 @@ impl Service {
                     Err(failure) => return SessionEnd::from_failure(failure),
                 },
                 Some((token, ended)) = self.jobs.join_next() => {
-                    self.ledger.report(token, Report::of_end(ended));
+                    self.outbox.report(token, Report::of_end(ended));
                 }
-                Some(order) = self.touches.recv() => self.ledger.touch(order),
+                Some(order) = self.touches.recv() => self.outbox.touch(order),
                 () = sleep_until(deferred.unwrap_or_else(never)), if deferred.is_some() => {
-                    self.ledger.queue_deferred();
+                    self.outbox.queue_deferred();
                 }
-                _ = heartbeat.tick() => self.ledger.heartbeat(self.jobs.len()),
+                _ = heartbeat.tick() => self.outbox.heartbeat(self.jobs.len()),
                 () = stop.cancelled(), if !is_stopping => self.stop_gracefully(),
                 () = sleep_until(hard_stop_at), if is_stopping => self.stop_hard(),
             }
@@ -120,7 +120,7 @@ impl Service {
                 self.jobs.abort(&task_token);
                 if !answer_awaited {
                     // Otherwise the end of its job is reported.
-                    self.ledger.forget(&task_token);
+                    self.outbox.forget(&task_token);
                 }
             }
         }
@@ -128,7 +128,7 @@ impl Service {
     }
 
     fn take(&mut self, task: v1::TaskAssignment) {
-        if self.ledger.receive(&task.task_token) {
+        if self.outbox.receive(&task.task_token) {
             tracing::debug!(
                 task = task.task_token,
                 action = task.action,
@@ -143,7 +143,7 @@ impl Service {
     }
 
     fn finish(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
-        match self.ledger.answer(result)? {
+        match self.outbox.answer(result)? {
             Order::GiveUp { token, error } => {
                 if error.code() == ACTION_RUN_ENDED {
                     // The report arrived before a leader change and was sent again afterwards.

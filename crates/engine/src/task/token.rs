@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Names one attempt of one action run, with a secret derived from the entry's seed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TaskToken {
     /// The action run.
     pub action_run: ActionRunNumber,

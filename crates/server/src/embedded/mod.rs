@@ -18,7 +18,6 @@ mod registration;
 mod runner;
 mod slots;
 mod store;
-mod task_pool;
 mod verdict;
 mod worker;
 

@@ -1,4 +1,4 @@
-//! The tasks that a worker holds and the messages that it has to send, as pure state without I/O.
+//! The messages that a worker has to send, as pure state without I/O.
 //!
 //! A message that needs a response is kept until the response arrives. After a broken stream, all
 //! unanswered messages are sent again on the next one, and the hello names every held task, so that
@@ -8,7 +8,6 @@
 //! again later on the same stream: a new stream costs the cluster more than the message.
 
 use super::lease::TouchOrder;
-use super::recent::Recent;
 use super::report::Report;
 use super::session::{NOT_LEADER, WORKER_NOT_FOUND};
 use crate::backoff::Backoff;
@@ -16,6 +15,7 @@ use crate::error::{ClientError, ErrorKind};
 use crate::period::millis;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_message::Message;
+use flotilla_worker::Ledger;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -25,14 +25,11 @@ const TASK_CANCELLED: &str = "task_cancelled";
 /// How long a refused message waits at most, whatever the cluster requests.
 const DEFERRED_MAX: Duration = Duration::from_secs(30);
 
-/// The tasks that a worker holds and the messages that it has to send.
+/// The messages that a worker has to send, and the tasks that they are about.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Outbox {
+    ledger: Ledger<String, Stage>,
     concurrency: usize,
-    /// By token.
-    tasks: BTreeMap<String, Stage>,
-    /// Tasks that are no longer held.
-    over: Recent,
     queue: VecDeque<Outgoing>,
     unanswered: BTreeMap<u64, Outgoing>,
     /// Messages that were refused for now, by when they are sent again, in the order of refusal.
@@ -43,18 +40,14 @@ pub(super) struct Ledger {
     backoff: Backoff,
     /// How many reports were accepted.
     reports_accepted: u64,
-    /// The number of the last message on this stream.
-    sequence: u64,
-    /// Tasks received on this stream.
-    received: u64,
-    /// The value of the last `WorkerSlots` on this stream.
-    offered: u64,
-    is_taking: bool,
 }
 
+/// The stage of a held task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
+    /// Its handler runs.
     Running,
+    /// Its report was not answered.
     Reported,
 }
 
@@ -84,24 +77,25 @@ pub(super) enum Order {
     Reopen(ClientError),
 }
 
-impl Ledger {
-    /// An empty ledger of a worker that runs up to `concurrency` tasks.
+impl Outbox {
+    /// An empty outbox of a worker that runs up to `concurrency` tasks. Up to twice as many may be
+    /// held: the rest wait for the response to their report.
     pub(super) fn new(concurrency: usize) -> Self {
         Self {
+            ledger: Ledger::new(2 * concurrency),
             concurrency,
-            tasks: BTreeMap::new(),
-            over: Recent::default(),
             queue: VecDeque::new(),
             unanswered: BTreeMap::new(),
             deferred: BTreeMap::new(),
             deferrals: 0,
             backoff: Backoff::default(),
             reports_accepted: 0,
-            sequence: 0,
-            received: 0,
-            offered: 0,
-            is_taking: true,
         }
+    }
+
+    /// The held tasks and the offered slots.
+    pub(super) fn ledger(&self) -> &Ledger<String, Stage> {
+        &self.ledger
     }
 
     /// Starts a new stream: its first message names the held tasks, and messages not answered on
@@ -113,31 +107,22 @@ impl Ledger {
         }
         self.queue
             .retain(|outgoing| !matches!(outgoing, Outgoing::Heartbeat { .. }));
-        self.sequence = 0;
-        self.received = 0;
-        self.offered = 0;
-        let held_task_tokens = self.tasks.keys().cloned().collect();
+        self.ledger.open();
+        let held_task_tokens = self.ledger.held().keys().cloned().collect();
         self.number(Message::Hello(v1::WorkerHello {
             held_task_tokens,
             ..hello
         }))
     }
 
-    /// Records a received task. Returns false if it was received before: on the handshake a leader
-    /// assigns again what is leased to the worker, and its earlier messages with the same tasks may
-    /// arrive later, even after a task is over.
+    /// Records a received task. Returns false if it was received before.
     pub(super) fn receive(&mut self, token: &str) -> bool {
-        self.received += 1;
-        if self.tasks.contains_key(token) || self.over.contains(token) {
-            return false;
-        }
-        self.tasks.insert(token.to_owned(), Stage::Running);
-        true
+        self.ledger.receive(token.to_owned(), Stage::Running)
     }
 
     /// Records that a handler ended.
     pub(super) fn report(&mut self, token: String, report: Report) {
-        if let Some(stage) = self.tasks.get_mut(&token) {
+        if let Some(stage) = self.ledger.note_mut(&token) {
             *stage = Stage::Reported;
             self.queue.push_back(Outgoing::Report { token, report });
         }
@@ -156,30 +141,15 @@ impl Ledger {
 
     /// Stops offering slots.
     pub(super) fn stop_taking(&mut self) {
-        self.is_taking = false;
+        self.ledger.set_taking(false);
     }
 
     /// Forgets a task.
     pub(super) fn forget(&mut self, token: &str) {
-        self.close(token);
+        self.ledger.close(token);
         self.queue.retain(|outgoing| !outgoing.is_report_of(token));
         self.deferred
             .retain(|_, outgoing| !outgoing.is_report_of(token));
-    }
-
-    /// Whether it offers slots.
-    pub(super) fn is_taking(&self) -> bool {
-        self.is_taking
-    }
-
-    /// The number of held tasks: those that run, and those whose report was not answered.
-    pub(super) fn tasks_count(&self) -> usize {
-        self.tasks.len()
-    }
-
-    /// Whether no task is held.
-    pub(super) fn is_all_reported(&self) -> bool {
-        self.tasks.is_empty()
     }
 
     /// How many reports the cluster has accepted since the start.
@@ -204,7 +174,7 @@ impl Ledger {
 
     /// Whether [`Self::next_message`] has one.
     pub(super) fn has_message(&self) -> bool {
-        !self.queue.is_empty() || self.slots_total() != self.offered
+        !self.queue.is_empty() || self.ledger.has_offer(self.free_slots())
     }
 
     /// The next message to send. Slots come after the reports that free them.
@@ -217,11 +187,7 @@ impl Ledger {
             self.unanswered.insert(message.sequence, outgoing);
             return Some(message);
         }
-        let max_tasks_total = self.slots_total();
-        if max_tasks_total == self.offered {
-            return None;
-        }
-        self.offered = max_tasks_total;
+        let max_tasks_total = self.ledger.offer(self.free_slots())?;
         Some(self.number(Message::Slots(v1::WorkerSlots { max_tasks_total })))
     }
 
@@ -249,18 +215,11 @@ impl Ledger {
             Outgoing::Report { token, .. } => {
                 self.reports_accepted += 1;
                 self.backoff.reset();
-                self.close(&token);
+                self.ledger.close(&token);
             }
             // No one waits if the handler has ended meanwhile.
             Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
             Outgoing::Heartbeat { .. } => {}
-        }
-    }
-
-    /// Stops holding a task.
-    fn close(&mut self, token: &str) {
-        if self.tasks.remove(token).is_some() {
-            self.over.insert(token.to_owned());
         }
     }
 
@@ -302,7 +261,7 @@ impl Ledger {
             Outgoing::Touch(order) => {
                 let token = order.task_token;
                 // The response to a report in flight decides about its task.
-                if self.tasks.get(&token) != Some(&Stage::Running) {
+                if self.ledger.held().get(&token) != Some(&Stage::Running) {
                     return None;
                 }
                 self.forget(&token);
@@ -312,29 +271,16 @@ impl Ledger {
         }
     }
 
-    /// Tasks received on this stream plus the free slots. A task holds its slot while its handler
-    /// runs. Up to twice as many may wait for the response to their report, so that the round trip
-    /// to the leader costs no slot, but unanswered reports do not pile up.
-    fn slots_total(&self) -> u64 {
-        if !self.is_taking {
-            return self.received;
-        }
-        let running = self
-            .tasks
-            .values()
-            .filter(|stage| **stage == Stage::Running)
-            .count();
-        let free = self
-            .concurrency
-            .saturating_sub(running)
-            .min((2 * self.concurrency).saturating_sub(self.tasks.len()));
-        self.received + u64::try_from(free).unwrap_or(u64::MAX)
+    /// A task takes a slot while its handler runs.
+    fn free_slots(&self) -> usize {
+        let stages = self.ledger.held().values();
+        let running = stages.filter(|stage| **stage == Stage::Running).count();
+        self.concurrency.saturating_sub(running)
     }
 
     fn number(&mut self, message: Message) -> v1::WorkerMessage {
-        self.sequence += 1;
         v1::WorkerMessage {
-            sequence: self.sequence,
+            sequence: self.ledger.next_sequence(),
             message: Some(message),
         }
     }
@@ -376,12 +322,12 @@ mod tests {
     use tokio::sync::oneshot;
     use tonic::Code;
 
-    /// A ledger with an open stream and all slots offered.
-    fn ledger(concurrency: usize) -> Ledger {
-        let mut ledger = Ledger::new(concurrency);
-        ledger.open(v1::WorkerHello::default());
-        ledger.next_message().expect("slots");
-        ledger
+    /// An outbox with an open stream and all slots offered.
+    fn outbox(concurrency: usize) -> Outbox {
+        let mut outbox = Outbox::new(concurrency);
+        outbox.open(v1::WorkerHello::default());
+        outbox.next_message().expect("slots");
+        outbox
     }
 
     fn success() -> Report {
@@ -389,8 +335,8 @@ mod tests {
     }
 
     /// The next message, in short form.
-    fn next(ledger: &mut Ledger) -> String {
-        match ledger.next_message().and_then(|message| message.message) {
+    fn next(outbox: &mut Outbox) -> String {
+        match outbox.next_message().and_then(|message| message.message) {
             None => "nothing".to_owned(),
             Some(Message::Hello(hello)) => format!("hello {:?}", hello.held_task_tokens),
             Some(Message::Slots(slots)) => format!("slots {}", slots.max_tasks_total),
@@ -409,25 +355,25 @@ mod tests {
 
     #[test]
     fn a_slot_is_free_as_soon_as_the_handler_ends() {
-        let mut ledger = ledger(1);
-        assert!(ledger.receive("t1"));
-        assert_eq!(next(&mut ledger), "nothing", "the slot is taken");
-        ledger.report("t1".to_owned(), success());
-        assert_eq!(next(&mut ledger), "completion t1");
-        assert_eq!(next(&mut ledger), "slots 2");
+        let mut outbox = outbox(1);
+        assert!(outbox.receive("t1"));
+        assert_eq!(next(&mut outbox), "nothing", "the slot is taken");
+        outbox.report("t1".to_owned(), success());
+        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(next(&mut outbox), "slots 2");
     }
 
     #[test]
     fn unanswered_reports_do_not_pile_up() {
-        let mut ledger = ledger(1);
+        let mut outbox = outbox(1);
         for token in ["t1", "t2"] {
-            ledger.receive(token);
-            ledger.report(token.to_owned(), success());
+            outbox.receive(token);
+            outbox.report(token.to_owned(), success());
         }
-        assert_eq!(next(&mut ledger), "completion t1");
-        assert_eq!(next(&mut ledger), "completion t2");
+        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(next(&mut outbox), "completion t2");
         assert_eq!(
-            next(&mut ledger),
+            next(&mut outbox),
             "slots 2",
             "two came, and no more are taken"
         );
@@ -435,34 +381,34 @@ mod tests {
             sequence: 3,
             result: None,
         };
-        assert_eq!(ledger.answer(answer), None);
-        assert_eq!(next(&mut ledger), "slots 3");
+        assert_eq!(outbox.answer(answer), None);
+        assert_eq!(next(&mut outbox), "slots 3");
     }
 
     #[test]
     fn what_was_not_answered_is_said_again_in_order_but_for_heartbeats() {
-        let mut ledger = ledger(3);
+        let mut outbox = outbox(3);
         for token in ["t1", "t2", "t3"] {
-            ledger.receive(token);
+            outbox.receive(token);
         }
-        ledger.report("t2".to_owned(), success());
-        ledger.heartbeat(2);
-        while ledger.next_message().is_some() {}
-        ledger.report("t1".to_owned(), success());
+        outbox.report("t2".to_owned(), success());
+        outbox.heartbeat(2);
+        while outbox.next_message().is_some() {}
+        outbox.report("t1".to_owned(), success());
 
-        let hello = ledger.open(v1::WorkerHello::default());
+        let hello = outbox.open(v1::WorkerHello::default());
         let Some(Message::Hello(hello)) = hello.message else {
             panic!("expected a hello")
         };
         assert_eq!(hello.held_task_tokens, ["t1", "t2", "t3"]);
-        assert_eq!(next(&mut ledger), "completion t2");
-        assert_eq!(next(&mut ledger), "completion t1");
+        assert_eq!(next(&mut outbox), "completion t2");
+        assert_eq!(next(&mut outbox), "completion t1");
         assert_eq!(
-            next(&mut ledger),
+            next(&mut outbox),
             "slots 2",
             "none came on this stream, and one still runs"
         );
-        assert_eq!(next(&mut ledger), "nothing");
+        assert_eq!(next(&mut outbox), "nothing");
     }
 
     fn refusal(sequence: u64, code: Code, reason: &str, retry_delay_ms: u64) -> v1::MessageResult {
@@ -484,91 +430,91 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_for_now_is_sent_again_after_the_requested_delay() {
-        let mut ledger = ledger(2);
-        ledger.receive("t1");
-        ledger.report("t1".to_owned(), success());
-        ledger.heartbeat(1);
-        while ledger.next_message().is_some() {}
+        let mut outbox = outbox(2);
+        outbox.receive("t1");
+        outbox.report("t1".to_owned(), success());
+        outbox.heartbeat(1);
+        while outbox.next_message().is_some() {}
         let exhausted = Code::ResourceExhausted;
-        assert_eq!(ledger.answer(refusal(4, exhausted, "overloaded", 9)), None);
-        assert_eq!(ledger.next_deferred(), None, "a heartbeat is not repeated");
+        assert_eq!(outbox.answer(refusal(4, exhausted, "overloaded", 9)), None);
+        assert_eq!(outbox.next_deferred(), None, "a heartbeat is not repeated");
         let delay = Duration::from_millis(200);
         let refused = Instant::now();
         assert_eq!(
-            ledger.answer(refusal(3, exhausted, "overloaded", 200)),
+            outbox.answer(refusal(3, exhausted, "overloaded", 200)),
             None
         );
-        let due = ledger.next_deferred().expect("the report is deferred");
+        let due = outbox.next_deferred().expect("the report is deferred");
         assert!(due > refused + delay && due <= refused + 2 * delay);
-        ledger.queue_deferred();
-        assert_eq!(next(&mut ledger), "nothing");
-        assert_eq!(ledger.tasks_count(), 1, "it is still held");
+        outbox.queue_deferred();
+        assert_eq!(next(&mut outbox), "nothing");
+        assert_eq!(outbox.ledger().held().len(), 1, "it is still held");
 
         tokio::time::sleep_until(due).await;
-        ledger.queue_deferred();
-        assert_eq!(next(&mut ledger), "completion t1");
+        outbox.queue_deferred();
+        assert_eq!(next(&mut outbox), "completion t1");
         let answer = v1::MessageResult {
             sequence: 6,
             result: None,
         };
-        assert_eq!(ledger.answer(answer), None);
-        assert_eq!(ledger.reports_accepted(), 1);
-        assert!(ledger.is_all_reported());
+        assert_eq!(outbox.answer(answer), None);
+        assert_eq!(outbox.reports_accepted(), 1);
+        assert!(outbox.ledger().held().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_deferred_report_of_a_lost_task_is_not_sent() {
-        let mut ledger = ledger(1);
-        ledger.receive("t1");
-        ledger.report("t1".to_owned(), success());
-        assert_eq!(next(&mut ledger), "completion t1");
+        let mut outbox = outbox(1);
+        outbox.receive("t1");
+        outbox.report("t1".to_owned(), success());
+        assert_eq!(next(&mut outbox), "completion t1");
         let unavailable = Code::Unavailable;
         let answer = refusal(3, unavailable, "no_leader", u64::MAX);
-        assert_eq!(ledger.answer(answer), None);
-        let due = ledger.next_deferred().expect("the report is deferred");
+        assert_eq!(outbox.answer(answer), None);
+        let due = outbox.next_deferred().expect("the report is deferred");
         assert!(due <= Instant::now() + 2 * DEFERRED_MAX);
-        ledger.forget("t1");
-        assert_eq!(ledger.next_deferred(), None);
+        outbox.forget("t1");
+        assert_eq!(outbox.next_deferred(), None);
     }
 
     #[test]
     fn only_another_leader_or_a_registration_makes_the_worker_open_another_stream() {
         for reason in [NOT_LEADER, WORKER_NOT_FOUND] {
-            let mut ledger = ledger(1);
-            ledger.receive("t1");
-            ledger.report("t1".to_owned(), success());
-            assert_eq!(next(&mut ledger), "completion t1");
-            let order = ledger.answer(refusal(3, Code::Unavailable, reason, 0));
+            let mut outbox = outbox(1);
+            outbox.receive("t1");
+            outbox.report("t1".to_owned(), success());
+            assert_eq!(next(&mut outbox), "completion t1");
+            let order = outbox.answer(refusal(3, Code::Unavailable, reason, 0));
             let Some(Order::Reopen(error)) = order else {
                 panic!("expected another stream, but the order is {order:?}")
             };
             assert_eq!(error.code(), reason);
-            assert_eq!(next(&mut ledger), "completion t1");
+            assert_eq!(next(&mut outbox), "completion t1");
         }
     }
 
     #[test]
     fn a_touch_without_a_waiting_caller_is_not_sent() {
-        let mut ledger = ledger(1);
+        let mut outbox = outbox(1);
         let (answer, answered) = oneshot::channel();
         let extend = Duration::from_secs(1);
-        ledger.touch(TouchOrder {
+        outbox.touch(TouchOrder {
             task_token: "t1".to_owned(),
             extend,
             answer,
         });
         drop(answered);
-        assert_eq!(next(&mut ledger), "nothing");
+        assert_eq!(next(&mut outbox), "nothing");
     }
 
     #[test]
     fn a_worker_that_stops_takes_back_its_offer() {
-        let mut ledger = ledger(5);
-        ledger.receive("t1");
-        ledger.stop_taking();
-        assert_eq!(next(&mut ledger), "slots 1");
-        assert!(!ledger.is_all_reported());
-        ledger.forget("t1");
-        assert!(ledger.is_all_reported());
+        let mut outbox = outbox(5);
+        outbox.receive("t1");
+        outbox.stop_taking();
+        assert_eq!(next(&mut outbox), "slots 1");
+        assert!(!outbox.ledger().held().is_empty());
+        outbox.forget("t1");
+        assert!(outbox.ledger().held().is_empty());
     }
 }

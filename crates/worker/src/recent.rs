@@ -9,15 +9,23 @@ const TOKENS_MIN: usize = 4_096;
 /// it is over; but a leader may still have a second assignment of it in flight.
 ///
 /// Two generations bound the memory: when the newer one is full, it replaces the older one.
-#[derive(Debug, Default)]
-pub(super) struct Recent {
-    young: BTreeSet<String>,
-    old: BTreeSet<String>,
+#[derive(Debug)]
+pub(crate) struct Recent<T> {
+    young: BTreeSet<T>,
+    old: BTreeSet<T>,
 }
 
-impl Recent {
+impl<T: Ord> Recent<T> {
+    /// Remembers nothing.
+    pub(crate) fn new() -> Self {
+        Self {
+            young: BTreeSet::new(),
+            old: BTreeSet::new(),
+        }
+    }
+
     /// Remembers a token.
-    pub(super) fn insert(&mut self, token: String) {
+    pub(crate) fn insert(&mut self, token: T) {
         if self.young.len() >= TOKENS_MIN {
             self.old = std::mem::take(&mut self.young);
         }
@@ -25,7 +33,7 @@ impl Recent {
     }
 
     /// Whether the token is remembered.
-    pub(super) fn contains(&self, token: &str) -> bool {
+    pub(crate) fn contains(&self, token: &T) -> bool {
         self.young.contains(token) || self.old.contains(token)
     }
 }
@@ -36,12 +44,10 @@ mod tests {
 
     #[test]
     fn the_last_tokens_are_known_and_the_first_ones_are_forgotten() {
-        let mut recent = Recent::default();
-        let tokens: Vec<String> = (0..3 * TOKENS_MIN)
-            .map(|number| number.to_string())
-            .collect();
+        let mut recent = Recent::new();
+        let tokens: Vec<usize> = (0..3 * TOKENS_MIN).collect();
         for token in &tokens {
-            recent.insert(token.clone());
+            recent.insert(*token);
         }
         let (first, last) = tokens.split_at(2 * TOKENS_MIN);
         assert!(last.iter().all(|token| recent.contains(token)));
