@@ -415,6 +415,16 @@ mod tests {
     }
 
     #[test]
+    fn a_generated_id_has_up_to_20_digits() {
+        let run_id = RunId::generated(RunNumber(u64::MAX));
+        assert_eq!(run_id.as_str(), "wfrun-18446744073709551615");
+        assert_eq!(run_id.generated_number(), Some(RunNumber(u64::MAX)));
+        let number = ActionRunNumber(u64::MAX);
+        assert_eq!(number.to_string(), "arun-18446744073709551615");
+        assert_eq!(ActionRunNumber::from_id(&number.to_string()), Some(number));
+    }
+
+    #[test]
     fn only_canonical_generated_ids_have_a_number() {
         let number = |text: &str| RunId::new(text).ok().and_then(|id| id.generated_number());
         assert_eq!(number("wfrun-12"), Some(RunNumber(12)));
