@@ -4,7 +4,6 @@ use crate::call::{OpenCall, REPLY_BYTES_MAX};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::pace::Pace;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
 use futures::stream::{BoxStream, StreamExt, try_unfold};
@@ -24,7 +23,7 @@ impl Client {
         request: v1::BackupRequest,
     ) -> Result<BoxStream<'static, Result<v1::BackupPart, ClientError>>, ClientError> {
         let opened = self
-            .open(Pace::Unknown, request, |channel, request| async move {
+            .open(&request, |channel, request| async move {
                 let client = ClusterServiceClient::new(channel);
                 let mut client = client.max_decoding_message_size(REPLY_BYTES_MAX);
                 client.backup(request).await
@@ -44,7 +43,7 @@ impl Client {
     ) -> Result<Option<v1::BackupPart>, ClientError> {
         match timeout(self.timeout(), opened.answer.message()).await {
             Ok(Ok(part)) => Ok(part),
-            Ok(Err(status)) => Err(self.note_status(opened.position, &status).error),
+            Ok(Err(status)) => Err(self.note_status_in(None, opened.position, &status).error),
             Err(_elapsed) => {
                 let address = self.nodes().address(opened.position);
                 let waited = self.timeout().as_millis();

@@ -35,6 +35,8 @@ pub(crate) struct OpenCall<A> {
 /// The nodes that are called at the same time for one call.
 struct Race<'c> {
     client: &'c Client,
+    /// The namespace in which the request acts; `None` if it acts on the cluster as a whole.
+    namespace: Option<&'c str>,
     intent: Intent,
     pace: Pace,
     retry: Retry,
@@ -112,7 +114,7 @@ impl Client {
         S: Fn(Channel, Request<Q>) -> F,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let race = Race::new(self, intent, request.pace());
+        let race = Race::new(self, request.namespace(), intent, request.pace());
         let deadline = race.retry.deadline();
         let attempt = |channel| {
             let mut request = self.request(request.clone());
@@ -126,29 +128,38 @@ impl Client {
     /// no deadline, because the stream lasts.
     pub(crate) async fn open<Q, A, S, F>(
         &self,
-        pace: Pace,
-        request: Q,
+        request: &Q,
         send: S,
     ) -> Result<OpenCall<A>, ClientError>
     where
-        Q: Clone,
+        Q: Clone + Prepare,
         S: Fn(Channel, Request<Q>) -> F,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        let race = Race::new(self, Intent::Read, pace);
+        let race = Race::new(self, request.namespace(), Intent::Read, request.pace());
         race.run(|channel| send(channel, self.request(request.clone())))
             .await
     }
 
-    /// Judges a failed attempt and records what it reveals about the nodes.
+    /// Judges a failed attempt in the client's namespace and records what it reveals about the nodes.
     pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
+        self.note_status_in(Some(self.namespace()), position, status)
+    }
+
+    /// The same for an attempt in the given namespace; `None` for the cluster as a whole.
+    pub(crate) fn note_status_in(
+        &self,
+        namespace: Option<&str>,
+        position: usize,
+        status: &Status,
+    ) -> Failure {
         let finding = self.nodes().finding(position);
         let failure = match finding.filter(|finding| failure::explains(finding, status)) {
             Some(finding) => Failure::unsafe_connection(&finding, &self.nodes().address(position)),
             None => Failure::from_status(status, &self.nodes().address(position)),
         };
         self.note_failure(position, &failure);
-        self.nodes().learn_leader(status.metadata());
+        self.nodes().learn_leader(namespace, status.metadata());
         if failure.error.code() == REQUEST_TOO_OLD {
             self.clock().learn(status);
         }
@@ -166,12 +177,13 @@ impl Client {
 }
 
 impl<'c> Race<'c> {
-    fn new(client: &'c Client, intent: Intent, pace: Pace) -> Self {
+    fn new(client: &'c Client, namespace: Option<&'c str>, intent: Intent, pace: Pace) -> Self {
         if intent == Intent::Read {
             client.hedges().earn();
         }
         Self {
             client,
+            namespace,
             intent,
             pace,
             retry: Retry::new(client.bounds(intent)),
@@ -215,7 +227,7 @@ impl<'c> Race<'c> {
         self.avoid(in_order.next().unwrap_or_default());
         let nodes = self.client.nodes();
         nodes.mark_served(position);
-        nodes.learn_leader(response.metadata());
+        nodes.learn_leader(self.namespace, response.metadata());
         OpenCall {
             position,
             answer: response.into_inner(),
@@ -235,7 +247,7 @@ impl<'c> Race<'c> {
         if let NextCall::Stuck(_) = reason {
             self.avoid(&self.busy);
         }
-        let Some(node) = nodes.pick_besides(&self.busy) else {
+        let Some(node) = nodes.pick_besides(self.namespace, &self.busy) else {
             self.next = NextCall::Never;
             return None;
         };
@@ -264,7 +276,8 @@ impl<'c> Race<'c> {
     fn fail(&mut self, position: usize, status: &Status) -> Result<(), ClientError> {
         self.busy.retain(|busy| *busy != position);
         let nodes = self.client.nodes();
-        let failure = self.client.note_status(position, status);
+        let client = self.client;
+        let failure = client.note_status_in(self.namespace, position, status);
         tracing::debug!(error = %failure.error, verdict = ?failure.verdict, "a call failed");
         let is_final = failure.verdict == Verdict::Final;
         self.retry.begin_attempt(nodes.address(position));
@@ -315,7 +328,7 @@ mod tests {
                 Ok(Response::new(number))
             }
         };
-        let raced = Race::new(client, intent, pace).run(send).await;
+        let raced = Race::new(client, None, intent, pace).run(send).await;
         (raced.map(|call| call.answer), started.elapsed())
     }
 
@@ -324,7 +337,7 @@ mod tests {
         let client = client(3);
         let (answer, time) = race(&client, (Intent::Read, Pace::Prompt), 2).await;
         assert_eq!((answer, time), (Ok(2), HEDGE_DELAY));
-        assert_eq!(client.nodes().pick().position, 1, "it has just served");
+        assert_eq!(client.nodes().pick(None).position, 1, "it has just served");
     }
 
     #[tokio::test(start_paused = true)]
@@ -355,7 +368,9 @@ mod tests {
 
         let unknown = Pace::Unknown;
         let send = |_| pending::<Result<Response<()>, Status>>();
-        let raced = Race::new(&client, Intent::Write, unknown).run(send).await;
+        let raced = Race::new(&client, None, Intent::Write, unknown)
+            .run(send)
+            .await;
         let error = raced.expect_err("no node responds");
         assert_eq!(
             (error.kind(), error.code()),
@@ -377,7 +392,7 @@ mod tests {
                 Ok(Response::new(number))
             }
         };
-        let raced = Race::new(&client, Intent::Read, Pace::Prompt).run(send);
+        let raced = Race::new(&client, None, Intent::Read, Pace::Prompt).run(send);
         assert_eq!(raced.await.expect("in time").answer, 0);
         assert_eq!(sent.into_inner(), 2, "no third node is known");
     }
@@ -396,7 +411,7 @@ mod tests {
                 }
             }
         };
-        let raced = Race::new(&client, Intent::Read, Pace::Prompt).run(send);
+        let raced = Race::new(&client, None, Intent::Read, Pace::Prompt).run(send);
         assert_eq!(raced.await.expect("the node recovers").answer, 2);
         assert!(HEDGE_DELAY < PATIENCE_MIN);
     }

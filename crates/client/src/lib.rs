@@ -36,6 +36,7 @@ mod error;
 mod failure;
 mod finding;
 mod hedges;
+mod leaders;
 mod names;
 mod nodes;
 mod options;

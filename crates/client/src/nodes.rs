@@ -4,6 +4,7 @@ use crate::code::ClientCode;
 use crate::dialer::Dialer;
 use crate::error::ClientError;
 use crate::finding::{Finding, Findings};
+use crate::leaders::Leaders;
 use crate::options::ClientOptions;
 use crate::tls::TlsOptions;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 
-/// The metadata key in which a response names the leader's client endpoint.
+/// The metadata key in which a response names the client endpoint of its namespace's leader.
 pub(crate) const LEADER: &str = "flo-leader";
 
 /// How long an unreachable node is avoided while another one is available.
@@ -52,7 +53,7 @@ pub(crate) struct PickedNode {
 #[derive(Debug, Default)]
 struct List {
     nodes: Vec<Node>,
-    leader: Option<usize>,
+    leaders: Leaders,
     next: usize,
 }
 
@@ -107,19 +108,24 @@ impl Nodes {
         self.lock().nodes[position].findings.last()
     }
 
-    /// The leader if it is known and not marked as unreachable, otherwise the next node in turn.
-    pub(crate) fn pick(&self) -> PickedNode {
-        self.pick_besides(&[])
+    /// The leader of the namespace, or of the cluster as a whole for `None`, if it is known and not marked as
+    /// unreachable; otherwise the next node in turn.
+    pub(crate) fn pick(&self, namespace: Option<&str>) -> PickedNode {
+        self.pick_besides(namespace, &[])
             .expect("there is at least one node, and nodes are never removed")
     }
 
     /// As [`Self::pick`], among the nodes other than those at the `busy` positions.
-    pub(crate) fn pick_besides(&self, busy: &[usize]) -> Option<PickedNode> {
+    pub(crate) fn pick_besides(
+        &self,
+        namespace: Option<&str>,
+        busy: &[usize],
+    ) -> Option<PickedNode> {
         let now = Instant::now();
         let list = self.lock();
         let turn = (0..list.nodes.len()).map(|step| (list.next + step) % list.nodes.len());
-        let position = list
-            .leader
+        let leader = list.leaders.of(namespace);
+        let position = leader
             .into_iter()
             .chain(turn)
             .filter(|position| !busy.contains(position))
@@ -156,8 +162,8 @@ impl Nodes {
         list.next = position;
     }
 
-    /// Learns the leader that a response names; ignores an invalid address.
-    pub(crate) fn learn_leader(&self, metadata: &MetadataMap) {
+    /// Learns the leader that a response names for its request's namespace; ignores an invalid address.
+    pub(crate) fn learn_leader(&self, namespace: Option<&str>, metadata: &MetadataMap) {
         let Some(address) = metadata.get(LEADER).and_then(|value| value.to_str().ok()) else {
             return;
         };
@@ -171,13 +177,14 @@ impl Nodes {
             None => list.add(address, &self.connector),
         };
         match leader {
-            Ok(position) => list.leader = Some(position),
+            Ok(position) => list.leaders.learn(namespace, position),
             Err(error) => tracing::debug!(%error, "a response names an invalid leader endpoint"),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
-        // Every change is a single assignment, so a panic elsewhere leaves the list consistent.
+        // A leader is only a hint, and every other change is a single assignment, so a panic elsewhere leaves the list
+        // consistent.
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -197,7 +204,7 @@ impl List {
 
     fn pass_over(&mut self, position: usize) {
         self.next = (position + 1) % self.nodes.len();
-        self.leader = self.leader.filter(|leader| *leader != position);
+        self.leaders.forget(position);
     }
 }
 
@@ -250,37 +257,41 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_unreachable_node_waits_until_the_others_are_unreachable_too() {
         let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
-        assert_eq!(nodes.pick().position, 0);
+        assert_eq!(nodes.pick(None).position, 0);
         nodes.mark_unreachable(0);
-        assert_eq!(nodes.pick().position, 1);
+        assert_eq!(nodes.pick(None).position, 1);
         tokio::time::advance(AVOIDED_FOR / 2).await;
         nodes.mark_unreachable(1);
-        assert_eq!(nodes.pick().position, 0, "it failed the longest time ago");
+        assert_eq!(
+            nodes.pick(None).position,
+            0,
+            "it failed the longest time ago"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_leader_is_asked_first_unless_it_is_unreachable() {
         let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
-        nodes.learn_leader(&leader_is("c:1"));
-        assert_eq!(nodes.pick().position, 2);
+        nodes.learn_leader(None, &leader_is("c:1"));
+        assert_eq!(nodes.pick(None).position, 2);
         nodes.mark_unreachable(2);
-        nodes.learn_leader(&leader_is("c:1"));
+        nodes.learn_leader(None, &leader_is("c:1"));
         assert_eq!(
-            nodes.pick().position,
+            nodes.pick(None).position,
             0,
             "a follower that lags still names the dead leader"
         );
         tokio::time::advance(AVOIDED_FOR).await;
-        assert_eq!(nodes.pick().position, 2);
+        assert_eq!(nodes.pick(None).position, 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_node_that_did_not_serve_may_be_the_leader_a_moment_later() {
         let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
         nodes.mark_not_serving(0);
-        assert_eq!(nodes.pick().position, 1);
-        nodes.learn_leader(&leader_is("a:1"));
-        assert_eq!(nodes.pick().position, 0);
+        assert_eq!(nodes.pick(None).position, 1);
+        nodes.learn_leader(None, &leader_is("a:1"));
+        assert_eq!(nodes.pick(None).position, 0);
     }
 
     #[tokio::test]

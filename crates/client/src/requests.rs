@@ -27,6 +27,11 @@ pub(crate) trait Prepare {
         None
     }
 
+    /// The namespace in which it acts; `None` if it acts on the cluster as a whole.
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
     /// How soon a node responds.
     fn pace(&self) -> Pace;
 }
@@ -37,6 +42,10 @@ macro_rules! prepare_namespace {
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
+            }
+
+            fn namespace(&self) -> Option<&str> {
+                Some(&self.namespace)
             }
 
             fn pace(&self) -> Pace {
@@ -52,6 +61,10 @@ macro_rules! prepare_namespace_and_wait {
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
+            }
+
+            fn namespace(&self) -> Option<&str> {
+                Some(&self.namespace)
             }
 
             fn pace(&self) -> Pace {
@@ -71,6 +84,10 @@ macro_rules! prepare_namespace_and_id {
         impl Prepare for v1::$request {
             fn prepare(&mut self, namespace: &str) {
                 default_to(&mut self.namespace, namespace);
+            }
+
+            fn namespace(&self) -> Option<&str> {
+                Some(&self.namespace)
             }
 
             fn id(&mut self) -> Option<&mut Bytes> {
@@ -234,6 +251,7 @@ prepare_nothing! { Unknown:
     FormClusterRequest
     UndrainNodeRequest
     TakeSnapshotRequest
+    BackupRequest
 }
 
 impl Prepare for v1::ReportTaskRequest {
@@ -274,7 +292,7 @@ mod tests {
     fn what_the_caller_left_open_is_set() {
         let mut request = v1::CancelRunRequest::default();
         request.prepare("other");
-        assert_eq!(request.namespace, "other");
+        assert_eq!(Prepare::namespace(&request), Some("other"));
         assert_eq!(request.id().map(|id| id.is_empty()), Some(true));
     }
 }

@@ -7,7 +7,6 @@ use crate::code::ClientCode;
 use crate::error::ClientError;
 use crate::failure::{Failure, Verdict};
 use crate::names::PublishedName;
-use crate::pace::Pace;
 use crate::requests::Prepare;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
@@ -169,7 +168,10 @@ impl Watch {
                     self.client.note_failure(position, &failure);
                     failure
                 }
-                Err(status) => self.client.note_status(position, &status),
+                Err(status) => {
+                    let namespace = Some(&*self.request.namespace);
+                    self.client.note_status_in(namespace, position, &status)
+                }
             };
             self.lose(failure).await?;
         }
@@ -205,17 +207,13 @@ impl Watch {
             Some(stream) => stream,
             None => {
                 self.client
-                    .open(
-                        Pace::Prompt,
-                        self.request.clone(),
-                        |channel, request| async move {
-                            let client = WorkflowServiceClient::new(channel);
-                            client
-                                .max_decoding_message_size(REPLY_BYTES_MAX)
-                                .watch_run(request)
-                                .await
-                        },
-                    )
+                    .open(&self.request, |channel, request| async move {
+                        let client = WorkflowServiceClient::new(channel);
+                        client
+                            .max_decoding_message_size(REPLY_BYTES_MAX)
+                            .watch_run(request)
+                            .await
+                    })
                     .await?
             }
         };

@@ -18,7 +18,7 @@ use tonic::{Code, Status};
 use tower::Layer;
 use tracing::Instrument;
 
-/// The metadata that names the leader's client endpoint.
+/// The metadata that names the client endpoint of the leader of the request's namespace.
 const LEADER: HeaderName = HeaderName::from_static("flo-leader");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 

@@ -43,7 +43,7 @@ impl Link {
     ) -> Result<(Self, v1::HelloOk), Failure> {
         let PickedNode {
             position, channel, ..
-        } = client.nodes().pick();
+        } = client.nodes().pick(Some(client.namespace()));
         let (outgoing, requests) = mpsc::channel(OUTGOING_MAX);
         outgoing
             .try_send(hello)
@@ -51,7 +51,8 @@ impl Link {
         let mut rpc = WorkerServiceClient::new(channel).max_decoding_message_size(REPLY_BYTES_MAX);
         let opening = async {
             let response = rpc.stream(ReceiverStream::new(requests)).await?;
-            client.nodes().learn_leader(response.metadata());
+            let namespace = Some(client.namespace());
+            client.nodes().learn_leader(namespace, response.metadata());
             let mut stream = response.into_inner();
             let first = stream.message().await?;
             Ok::<_, Status>((stream, first))

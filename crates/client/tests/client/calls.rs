@@ -112,6 +112,38 @@ async fn the_leader_that_a_reply_names_is_asked_next() {
 }
 
 #[tokio::test]
+async fn the_leader_of_one_namespace_is_not_that_of_another() {
+    let (mut first, mut second) = (FakeNode::start().await, FakeNode::start().await);
+    let shop = client(&[&first]).with_namespace("shop");
+    let bank = shop.with_namespace("bank");
+    let conversation = async {
+        let (_, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer_and_name_leader(started("wfrun-1"), &first);
+        // `bank` is not known yet: the node that was learned last is called.
+        let (_, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer_and_name_leader(started("wfrun-2"), &second);
+    };
+    let calls = async {
+        shop.start_run(start()).await.expect("it leads `shop`");
+        bank.start_run(start()).await.expect("it forwards the call");
+    };
+    join!(calls, conversation);
+
+    let calls = async {
+        let (of_shop, of_bank) = join!(shop.start_run(start()), bank.start_run(start()));
+        assert_eq!(of_shop.expect("it leads `shop`").run_id, "wfrun-3");
+        assert_eq!(of_bank.expect("it leads `bank`").run_id, "wfrun-4");
+    };
+    let conversation = async {
+        let (_, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer(started("wfrun-3"));
+        let (_, call) = second.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer(started("wfrun-4"));
+    };
+    join!(calls, conversation);
+}
+
+#[tokio::test]
 async fn a_rejection_is_passed_on_and_not_repeated() {
     let (mut first, second) = (FakeNode::start().await, FakeNode::start().await);
     let client = client(&[&first, &second]);
