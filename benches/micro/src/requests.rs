@@ -22,7 +22,7 @@ pub(crate) fn payload() -> Json {
 
 /// A command without a request id: a driver's, or one that has a key instead.
 pub(crate) fn command(body: Body) -> Command {
-    Command::new(Namespace::default_namespace(), body)
+    body.into_command(Namespace::default_namespace())
 }
 
 /// The start of request ids: as long as a UUID of version 7.

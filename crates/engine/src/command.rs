@@ -4,6 +4,7 @@ use crate::action::{
     CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled,
 };
 use crate::codec::{self, DecodeError};
+use crate::command_scope::{ClusterScope, CommandScope};
 use crate::dead_letter::{PurgeDeadLetters, RequeueDeadLetters};
 use crate::group::{
     AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, TakeRecords,
@@ -44,11 +45,11 @@ use std::borrow::Cow;
 
 /// A request to change state. Every command ends in a reply or a rejection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command<B = Body> {
+pub struct Command<B: Operation = Body> {
     /// Makes a retry safe if the command has no natural key (design rule 9).
     pub request_id: Option<RequestId>,
-    /// The namespace in which the command acts.
-    pub namespace: Namespace,
+    /// Where the command acts.
+    pub scope: B::Scope,
     /// The requested operation.
     pub body: B,
 }
@@ -62,13 +63,25 @@ pub enum Admission {
     Progress,
 }
 
-impl<B> Command<B> {
+impl<B: Operation<Scope = Namespace>> Command<B> {
     /// Creates a command without a request id.
     #[must_use]
     pub fn new(namespace: Namespace, body: B) -> Self {
         Self {
             request_id: None,
-            namespace,
+            scope: namespace,
+            body,
+        }
+    }
+}
+
+impl<B: Operation<Scope = ClusterScope>> Command<B> {
+    /// Creates a command that acts in no namespace, without a request id.
+    #[must_use]
+    pub fn of_cluster(body: B) -> Self {
+        Self {
+            request_id: None,
+            scope: ClusterScope,
             body,
         }
     }
@@ -88,7 +101,7 @@ impl<B: Operation> Command<B> {
     pub fn untyped(self) -> Command {
         Command {
             request_id: self.request_id,
-            namespace: self.namespace,
+            scope: self.scope.into(),
             body: self.body.into(),
         }
     }
@@ -111,6 +124,20 @@ impl Command {
 }
 
 impl Body {
+    /// A command with this body, without a request id: in `namespace`, unless commands of its kind act in none.
+    #[must_use]
+    pub fn into_command(self, namespace: Namespace) -> Command {
+        let scope = match self.kind().is_of_cluster() {
+            true => CommandScope::Cluster,
+            false => CommandScope::Namespace(namespace),
+        };
+        Command {
+            request_id: None,
+            scope,
+            body: self,
+        }
+    }
+
     /// The body as the caller sent it: without the input verdict, which a node adds before proposal, and without the
     /// caller's trace context. Both may differ when the same request is sent again.
     pub(crate) fn as_asked(&self) -> Cow<'_, Self> {
@@ -131,21 +158,25 @@ impl Body {
     }
 }
 
-/// A command's body, typed by its reply.
+/// A command's body, typed by its scope and its reply.
 pub trait Operation: Into<Body> {
+    /// Where the command acts: a [`Namespace`], or the [`ClusterScope`].
+    type Scope: Into<CommandScope> + Clone;
     /// The reply that the proposer gets when the command is accepted.
     type Reply: TryFrom<Reply, Error: Into<UnexpectedReply>>;
 }
 
-/// An untyped body may get any reply.
+/// An untyped body may have any scope and get any reply.
 impl Operation for Body {
+    type Scope = CommandScope;
     type Reply = Reply;
 }
 
 /// Defines [`Body`], [`CommandKind`] and the static properties of each command, one row per command: variant and type,
 /// optionally `versions` if the type has several, published name, admission class, optionally `obligation` or `bulk`,
-/// reply, optionally the subject that a panic quarantines (`of`), and optionally the engine version that its content
-/// requires (`since`). A `bulk` command may read or write far more than it carries.
+/// reply, optionally `in cluster` if it acts in no namespace, optionally the subject that a panic quarantines (`of`), and
+/// optionally the engine version that its content requires (`since`). A `bulk` command may read or write far more than
+/// it carries.
 macro_rules! commands {
     (@is_obligation obligation) => {
         true
@@ -163,9 +194,26 @@ macro_rules! commands {
         impl Persisted for $type {}
     };
     (@persisted $type:ty, versions) => {};
+    (@scope) => {
+        Namespace
+    };
+    (@scope cluster) => {
+        ClusterScope
+    };
+    (@is_of_cluster cluster) => {
+        true
+    };
+    (@apply $command:ident, $turn:ident, $scope:ident) => {
+        $command.apply($turn, $scope.expect_namespace()?)
+    };
+    (@apply $command:ident, $turn:ident, $scope:ident, cluster) => {{
+        $scope.expect_cluster()?;
+        $command.apply($turn)
+    }};
     ($(
         $(#[$doc:meta])*
         $name:ident($type:ty) $($versions:ident)? $spelling:literal $admission:ident $($class:ident)? -> $reply:ident
+            $(, in $scope:ident)?
             $(, of |$subject_of:ident| $subject:expr)?
             $(, since |$since_of:ident| $since:expr)?
             $(, listing |$listing_of:ident| $listed_count:expr)?;
@@ -191,6 +239,14 @@ macro_rules! commands {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $spelling,)*
+                }
+            }
+
+            /// Whether commands of this kind act in no namespace.
+            #[must_use]
+            pub fn is_of_cluster(self) -> bool {
+                match self {
+                    $(Self::$name => false $(|| commands!(@is_of_cluster $scope))?,)*
                 }
             }
 
@@ -224,6 +280,7 @@ macro_rules! commands {
             commands!(@persisted $type $(, $versions)?);
 
             impl Operation for $type {
+                type Scope = commands!(@scope $($scope)?);
                 type Reply = reply::$reply;
             }
         )*
@@ -273,9 +330,11 @@ macro_rules! commands {
             }
 
             /// Applies the command in its turn.
-            pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Reply> {
+            pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, scope: &CommandScope) -> TurnResult<Reply> {
                 match self {
-                    $(Self::$name(command) => command.apply(turn, namespace).map(Reply::from),)*
+                    $(Self::$name(command) => {
+                        commands!(@apply command, turn, scope $(, $scope)?).map(Reply::from)
+                    })*
                 }
             }
         }
@@ -332,17 +391,17 @@ commands! {
     ReleaseWorker(ReleaseWorker) "release_worker" Progress bulk -> Done,
         of |release| Subject::Worker(release.worker_id.clone());
     /// Fires a due timer (design rule 6).
-    FireTimer(FireTimer) "fire_timer" Progress obligation -> Done,
+    FireTimer(FireTimer) "fire_timer" Progress obligation -> Done, in cluster,
         of |fire| Subject::Timer(fire.timer);
     /// Marks the start of a leader's term (A4).
-    BeginTerm(BeginTerm) "begin_term" Progress -> Done;
+    BeginTerm(BeginTerm) "begin_term" Progress -> Done, in cluster;
     /// Deletes expired request ids (design rule 9).
-    SweepRequests(SweepRequests) "sweep_requests" Progress obligation -> Done;
+    SweepRequests(SweepRequests) "sweep_requests" Progress obligation -> Done, in cluster;
     /// Ends a task's lease; its outcome arrives later in a report (W38).
     AcceptTask(AcceptTask) "accept_task" Progress -> TaskAccepted,
         of |accept| Subject::ActionRun(accept.token.action_run);
     /// Ends an accepted task with the outcome of a report (W38).
-    ReportTask(ReportTask) "report_task" Progress bulk -> Done,
+    ReportTask(ReportTask) "report_task" Progress bulk -> Done, in cluster,
         of |report| Subject::ActionRun(report.token.action_run);
     /// Drops cached results of plans (W37).
     InvalidateCache(InvalidateCache) "invalidate_cache" Progress bulk -> CacheInvalidated;
@@ -355,7 +414,7 @@ commands! {
     FireSchedule(FireSchedule) "fire_schedule" Progress obligation -> ScheduleFired,
         of |fire| Subject::Schedule(fire.definition);
     /// Deletes runs whose retention has ended (W4).
-    SweepRuns(SweepRuns) "sweep_runs" Progress obligation -> Done;
+    SweepRuns(SweepRuns) "sweep_runs" Progress obligation -> Done, in cluster;
     /// Runs dead letters again as new action runs (A6).
     RequeueDeadLetters(RequeueDeadLetters) "requeue_dead_letters" Intake bulk -> DeadLettersRequeued;
     /// Deletes dead letters (A6).
@@ -365,7 +424,7 @@ commands! {
     /// Deletes a key (A40).
     DeleteKey(DeleteKey) "delete_key" Progress -> Deleted;
     /// Deletes expired keys (A40).
-    SweepKeys(SweepKeys) "sweep_keys" Progress obligation -> Done;
+    SweepKeys(SweepKeys) "sweep_keys" Progress obligation -> Done, in cluster;
     /// Creates a namespace (A41).
     CreateNamespace(CreateNamespace) versions "create_namespace" Intake -> NamespaceCreated,
         since |create| create.since();
@@ -403,7 +462,7 @@ commands! {
     FireTrigger(FireTrigger) "fire_trigger" Progress obligation -> TriggerFired,
         of |fire| Subject::Trigger(fire.definition);
     /// Returns a quarantined item to service (design rule 10).
-    ReleaseQuarantined(ReleaseQuarantined) "release_quarantined" Progress bulk -> Done,
+    ReleaseQuarantined(ReleaseQuarantined) "release_quarantined" Progress bulk -> Done, in cluster,
         of |retry| Subject::Quarantined(retry.subject());
     /// Cancels a stand-alone action run (A2).
     CancelActionRun(CancelActionRun) "cancel_action_run" Progress -> Done,
@@ -431,5 +490,5 @@ commands! {
     /// Starts a new run to replace an ended run (W90).
     RetryRun(RetryRun) "retry_run" Intake bulk -> RunStarted;
     /// Changes settings of the cluster (A42).
-    SetClusterSettings(SetClusterSettings) "set_cluster_settings" Progress -> Done;
+    SetClusterSettings(SetClusterSettings) "set_cluster_settings" Progress -> Done, in cluster;
 }

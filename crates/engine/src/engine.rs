@@ -2,6 +2,7 @@
 
 use crate::cache::Cache;
 use crate::command::{Body, Command};
+use crate::command_scope::CommandScope;
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
@@ -137,9 +138,11 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Ve
         return Err(Rejection::EntryFull.into());
     }
     request::admit(&mut turn, command)?;
-    let reply = command.body.apply(&mut turn, &command.namespace)?;
-    if !matches!(command.body, Body::DeleteNamespace(_)) {
-        namespace::follow(&mut turn, &command.namespace)?;
+    let reply = command.body.apply(&mut turn, &command.scope)?;
+    match (&command.scope, &command.body) {
+        (CommandScope::Namespace(_), Body::DeleteNamespace(_)) => turn.forget_namespace(),
+        (CommandScope::Namespace(namespace), _) => namespace::follow(&mut turn, namespace)?,
+        (CommandScope::Cluster, _) => {}
     }
     request::remember(&mut turn, command, &reply)?;
     run::write_all(&mut turn)?;

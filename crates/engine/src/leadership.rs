@@ -1,6 +1,5 @@
 //! The command with which a new leader begins its term (A4).
 
-use crate::ids::Namespace;
 use crate::limits::LEADER_GRACE_MS;
 use crate::reply::Done;
 use crate::turn::{Turn, TurnResult};
@@ -14,7 +13,7 @@ pub struct BeginTerm {
 }
 
 impl BeginTerm {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         // The command may arrive late, forwarded to the next leader.
         if self.term > turn.cluster().term {
             let grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;

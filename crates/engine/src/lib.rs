@@ -20,6 +20,7 @@ pub mod view;
 mod action;
 mod cache;
 mod command;
+mod command_scope;
 mod dead_letter;
 mod decimal;
 mod difference;
@@ -70,6 +71,7 @@ mod workflow_rejection;
 
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, CommandKind, Operation};
+pub use command_scope::{ClusterScope, CommandScope};
 pub use dead_letter::{DeadLetterSelector, PurgeDeadLetters, RequeueDeadLetters};
 pub use due_time::DueTime;
 pub use effect::{Assignment, Effect};

@@ -143,11 +143,12 @@ fn locate(
 ) -> Result<Option<QuarantinedItem>, StoreError> {
     match subject {
         Subject::Run(run_id) => {
-            let number = match run_id.generated_number() {
-                Some(number) => Some(number),
-                None => turn
-                    .get::<RunNames>(&(command.namespace.clone(), run_id))?
+            let number = match (run_id.generated_number(), command.scope.namespace()) {
+                (Some(number), _) => Some(number),
+                (None, Some(namespace)) => turn
+                    .get::<RunNames>(&(namespace.clone(), run_id))?
                     .map(|number| *number),
+                (None, None) => None,
             };
             existing_run(turn, number)
         }

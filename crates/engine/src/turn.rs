@@ -24,6 +24,7 @@ use runs::TurnRuns;
 use chance::Chance;
 
 use crate::cache::Cache;
+use crate::command_scope::CommandScope;
 use crate::effect::Effect;
 use crate::heads::QueueHeads;
 use crate::ids::{
@@ -94,7 +95,7 @@ pub(crate) struct EntryState<'a> {
     offers: &'a [Offer],
     slots_left: Vec<u32>,
     cluster: ClusterRecord,
-    /// The namespace of the last command that was accepted, if it is certain to exist.
+    /// The namespace of the last accepted command that has written to one, if it is certain to exist.
     namespace: Option<Namespace>,
     /// The request ids that the entry's commands have left to be remembered.
     requests: RequestAgeRecord,
@@ -201,7 +202,7 @@ impl<'a> EntryState<'a> {
     /// Writes the rows that belong to the entry as a whole.
     fn write_own_rows(&mut self) {
         self.put::<Cluster>(&(), Arc::new(self.cluster));
-        if self.requests.by_namespace.is_empty() {
+        if self.requests.by_scope.is_empty() {
             return;
         }
         self.requests.at_ms = self.now_ms;
@@ -231,7 +232,7 @@ pub(crate) struct Turn<'t, 'e> {
     /// The namespace of the command, if it is certain to exist after it.
     namespace: Option<Namespace>,
     /// The command's request id that is to be remembered, and the bytes that it counts for.
-    request: Option<(Namespace, RequestId, u64)>,
+    request: Option<(CommandScope, RequestId, u64)>,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
     released: BTreeSet<QuarantinedItem>,
 }
@@ -384,12 +385,12 @@ impl<'t, 'e> Turn<'t, 'e> {
     }
 
     /// Adds the command's request id to those that the entry has accepted; it counts for `bytes`.
-    pub(crate) fn accept_request(&mut self, namespace: &Namespace, id: RequestId, bytes: u64) {
-        let replaced = self.request.replace((namespace.clone(), id, bytes));
+    pub(crate) fn accept_request(&mut self, scope: &CommandScope, id: RequestId, bytes: u64) {
+        let replaced = self.request.replace((scope.clone(), id, bytes));
         assert!(replaced.is_none(), "a command has one request id");
     }
 
-    /// Whether the last accepted command of the entry was in this namespace, and the namespace still exists.
+    /// Whether the last accepted command of the entry that wrote to a namespace wrote to this one, which still exists.
     pub(crate) fn is_of_last_command(&self, namespace: &Namespace) -> bool {
         self.entry.namespace.as_ref() == Some(namespace)
     }
@@ -397,6 +398,11 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Notes that the namespace of the command exists after the command.
     pub(crate) fn set_namespace(&mut self, namespace: &Namespace) {
         self.namespace = Some(namespace.clone());
+    }
+
+    /// Notes that the command may have deleted its namespace.
+    pub(crate) fn forget_namespace(&mut self) {
+        self.entry.namespace = None;
     }
 
     /// Sets a timer.
@@ -515,11 +521,13 @@ impl<'t, 'e> Turn<'t, 'e> {
         for item in &self.released {
             self.entry.quarantined.remove(item);
         }
-        if let Some((namespace, id, bytes)) = self.request.take() {
-            self.entry.requests.add(&namespace, id.0, bytes);
+        if let Some((scope, id, bytes)) = self.request.take() {
+            self.entry.requests.add(&scope, id.0, bytes);
         }
         self.entry.cluster = self.cluster;
-        self.entry.namespace = self.namespace.take();
+        if let Some(namespace) = self.namespace.take() {
+            self.entry.namespace = Some(namespace);
+        }
         self.entry.overlay.keep_turn();
         std::mem::take(&mut self.effects)
     }

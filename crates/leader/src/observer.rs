@@ -1,7 +1,6 @@
 //! What the leader's parts report about their work.
 
-use flotilla_engine::CommandKind;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::{CommandKind, CommandScope};
 use std::time::Duration;
 
 /// Receives what the leader's parts do, for metrics and logs. They wait for each call, so it must be quick.
@@ -11,7 +10,7 @@ pub trait Observer: Send + Sync + 'static {
     fn timers_read(&self, due_ms: Option<u64>);
 
     /// A driver's command was executed or refused after `elapsed`.
-    fn command_ended(&self, kind: CommandKind, namespace: &Namespace, elapsed: Duration);
+    fn command_ended(&self, kind: CommandKind, scope: &CommandScope, elapsed: Duration);
 }
 
 /// Discards all observations.
@@ -21,5 +20,5 @@ pub struct NoObserver;
 impl Observer for NoObserver {
     fn timers_read(&self, _: Option<u64>) {}
 
-    fn command_ended(&self, _: CommandKind, _: &Namespace, _: Duration) {}
+    fn command_ended(&self, _: CommandKind, _: &CommandScope, _: Duration) {}
 }

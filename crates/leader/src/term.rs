@@ -1,9 +1,8 @@
 //! A leader's term: its first command, and the drivers that run while it lasts.
 
-use crate::drivers::{Backoff, Driver, run_all};
+use crate::drivers::{Backoff, Driver, complete_formation, run_all};
 use crate::error::Error;
-use flotilla_engine::ids::Namespace;
-use flotilla_engine::{BeginTerm, Body, Command};
+use flotilla_engine::{BeginTerm, Command};
 use flotilla_replica::Leadership;
 use tokio::sync::watch;
 
@@ -49,12 +48,17 @@ async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
     );
 }
 
-/// Begins the term and runs the drivers, until the caller drops it.
+/// Leads until the caller drops it. A new cluster completes its formation meanwhile.
+async fn lead(driver: &Driver, term: u64) {
+    tokio::join!(begin_and_drive(driver, term), complete_formation(driver));
+}
+
+/// Begins the term and runs the drivers.
 ///
 /// The term's first command gives leases their grace: without it, leases that expired while there
 /// was no leader would be taken from workers that could not touch them. So it is retried until it
 /// is accepted or the term ends.
-async fn lead(driver: &Driver, term: u64) {
+async fn begin_and_drive(driver: &Driver, term: u64) {
     let mut backoff = Backoff::default();
     let mut is_logged = false;
     while let Err(error) = begin_term(driver, term).await {
@@ -78,7 +82,6 @@ async fn lead(driver: &Driver, term: u64) {
 }
 
 async fn begin_term(driver: &Driver, term: u64) -> Result<(), Error> {
-    let body = Body::BeginTerm(BeginTerm { term });
-    let command = Command::new(Namespace::default_namespace(), body);
+    let command = Command::of_cluster(BeginTerm { term });
     driver.submit(command).await.map(drop)
 }

@@ -7,7 +7,7 @@ use crate::poller::read;
 use crate::schemas::Schemas;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Body, Command, NodeId, Reply};
+use flotilla_engine::{Body, NodeId, Reply};
 use flotilla_replica::{Config, Environment, Formation, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -70,7 +70,7 @@ impl StillNode {
 
     /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
-        let command = Command::new(Namespace::default_namespace(), body);
+        let command = body.into_command(Namespace::default_namespace());
         let submitted = self.replica.submit(command, deadline()).await;
         submitted.unwrap().unwrap()
     }

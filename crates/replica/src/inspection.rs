@@ -8,8 +8,7 @@ use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{Inspect, forward_request, forward_response};
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use bytes::Bytes;
-use flotilla_engine::NodeId;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::{CommandScope, NodeId};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -43,7 +42,7 @@ pub enum InspectError {
 /// What waits at a replica.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// The commands that wait for an entry, by namespace and class.
+    /// The commands that wait for an entry, by scope and class.
     pub commands: Vec<PendingCommands>,
     /// The snapshot that is being received.
     pub install: Option<PendingInstall>,
@@ -51,11 +50,11 @@ pub struct Pending {
     pub outgoing_snapshot_count: usize,
 }
 
-/// Commands of one namespace and class that wait for an entry.
+/// Commands of one scope and class that wait for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingCommands {
-    /// Their namespace.
-    pub namespace: Namespace,
+    /// Where they act.
+    pub scope: CommandScope,
     /// Their class.
     pub class: PendingClass,
     /// How many there are.

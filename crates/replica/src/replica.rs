@@ -13,6 +13,7 @@ use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
 use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
+use crate::network::links::HOME_GROUP_ID;
 use crate::read::ReadError;
 use crate::running::Running;
 use crate::start_error::StartError;
@@ -179,6 +180,12 @@ impl Replica {
             return Err(ReadError::NodeCatchingUp);
         }
         View::open(self.core().store.as_ref(), read)
+    }
+
+    /// The Raft group to which this replica belongs.
+    #[must_use]
+    pub fn group_id(&self) -> u64 {
+        HOME_GROUP_ID
     }
 
     /// The current time of this node's log clock, in milliseconds: what it would stamp an entry

@@ -21,5 +21,5 @@ pub(crate) fn command(admission: Admission) -> Command {
             is_enabled: true,
         }),
     };
-    Command::new(Namespace::default_namespace(), body)
+    body.into_command(Namespace::default_namespace())
 }

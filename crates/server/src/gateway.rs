@@ -1,18 +1,30 @@
-//! The gateway: submits commands and reads the applied state.
+//! The gateway: submits commands and reads the applied state, in the Raft group that has it.
+//!
+//! A namespace lives in one Raft group. The home group has what belongs to no namespace: the members, the settings and
+//! the directory of namespaces. A caller must choose with [`Gateway::of`] or [`Gateway::home`] before it can read or
+//! submit. Today a cluster has one group, so every choice leads to the same replica.
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::slow_commands::SlowCommands;
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, Operation, Rejection, Reply};
+use flotilla_engine::{Command, Operation, Rejection, Reply, TaskToken};
 use flotilla_replica::Replica;
 use tokio::time::Instant;
 
-/// Submits commands and reads the cluster's state, from any node.
+/// Leads to the Raft groups of the cluster, from any node.
 pub(crate) struct Gateway {
     replica: Replica,
     slow_commands: SlowCommands,
+}
+
+/// Submits commands to one Raft group and reads its state, from any node.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupGateway<'g> {
+    replica: &'g Replica,
+    slow_commands: &'g SlowCommands,
 }
 
 /// How fresh the state of a read must be (design rule 14).
@@ -36,7 +48,7 @@ impl Freshness {
 }
 
 impl Gateway {
-    /// The gateway over a replica.
+    /// The gateway over the replica of the only group.
     pub(crate) fn new(replica: Replica, slow_commands: SlowCommands) -> Self {
         Self {
             replica,
@@ -44,9 +56,20 @@ impl Gateway {
         }
     }
 
-    /// The replica behind it.
-    pub(crate) fn replica(&self) -> &Replica {
-        &self.replica
+    /// The group in which the namespace lives.
+    pub(crate) fn of(&self, _namespace: &Namespace) -> GroupGateway<'_> {
+        self.only_group()
+    }
+
+    /// The group that has the task. Reports by token name no namespace (W38); tokens are opaque to clients, so they can
+    /// name a group once there are several.
+    pub(crate) fn of_task(&self, _token: &TaskToken) -> GroupGateway<'_> {
+        self.only_group()
+    }
+
+    /// The group that has what belongs to no namespace, and the view of the node as a whole.
+    pub(crate) fn home(&self) -> GroupGateway<'_> {
+        self.only_group()
     }
 
     /// The log of slow commands.
@@ -54,14 +77,28 @@ impl Gateway {
         &self.slow_commands
     }
 
-    /// The engine version on which the cluster has agreed, as far as this node knows.
-    pub(crate) fn engine_version(&self) -> u32 {
+    fn only_group(&self) -> GroupGateway<'_> {
+        GroupGateway {
+            replica: &self.replica,
+            slow_commands: &self.slow_commands,
+        }
+    }
+}
+
+impl<'g> GroupGateway<'g> {
+    /// The replica behind it.
+    pub(crate) fn replica(self) -> &'g Replica {
+        self.replica
+    }
+
+    /// The engine version on which the group has agreed, as far as this node knows.
+    pub(crate) fn engine_version(self) -> u32 {
         self.replica.engine_version()
     }
 
     /// Submits a command. Every refusal says whether the command may have been applied.
     pub(crate) async fn submit<O: Operation>(
-        &self,
+        self,
         command: Command<O>,
         deadline: Instant,
     ) -> Result<O::Reply, Refusal> {
@@ -70,7 +107,7 @@ impl Gateway {
 
     /// As `submit`, but returns the engine's rejection separately.
     pub(crate) async fn propose<O: Operation>(
-        &self,
+        self,
         command: Command<O>,
         deadline: Instant,
     ) -> Result<Result<O::Reply, Rejection>, Refusal> {
@@ -81,7 +118,7 @@ impl Gateway {
     }
 
     async fn propose_any(
-        &self,
+        self,
         command: Command,
         deadline: Instant,
     ) -> Result<Result<Reply, Rejection>, Refusal> {
@@ -91,16 +128,15 @@ impl Gateway {
             tokio::spawn(async move { replica.submit(command, deadline).await });
             return Ok(Ok(reply));
         }
-        let (kind, namespace) = (command.body.kind(), command.namespace.clone());
+        let (kind, scope) = (command.body.kind(), command.scope.clone());
         let began = Instant::now();
         let submitted = self.replica.submit(command, deadline).await;
-        self.slow_commands
-            .observe(kind, &namespace, began.elapsed());
+        self.slow_commands.observe(kind, &scope, began.elapsed());
         Ok(submitted?)
     }
 
     /// Waits until this node has applied everything that was acknowledged before.
-    pub(crate) async fn catch_up(&self, deadline: Instant) -> Result<(), Refusal> {
+    pub(crate) async fn catch_up(self, deadline: Instant) -> Result<(), Refusal> {
         if planted::has(Bug::StaleRead) {
             return Ok(());
         }
@@ -109,7 +145,7 @@ impl Gateway {
 
     /// Reads a few rows.
     pub(crate) async fn read<T>(
-        &self,
+        self,
         freshness: Freshness,
         deadline: Instant,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send,
@@ -122,7 +158,7 @@ impl Gateway {
 
     /// Reads many rows or large ones, on a blocking thread.
     pub(crate) async fn scan<T: Send + 'static>(
-        &self,
+        self,
         freshness: Freshness,
         deadline: Instant,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -135,7 +171,7 @@ impl Gateway {
 
     /// As `scan`, of this node's applied state.
     pub(crate) async fn scan_here<T: Send + 'static>(
-        &self,
+        self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
         let replica = self.replica.clone();
@@ -150,7 +186,7 @@ impl Gateway {
 
     /// Reads a few rows of this node's applied state, without waiting.
     pub(crate) fn read_here<T>(
-        &self,
+        self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
     ) -> Result<T, Refusal> {
         Ok(self.replica.view(|view| read(view))??)

@@ -88,7 +88,7 @@ impl Rows {
 
 impl NodeInspector {
     fn inspection(&self, context: &Context, rows: &mut Rows) -> v1::NodeInspection {
-        let replica = context.gateway.replica();
+        let replica = context.gateway.home().replica();
         let (gauges, pending) = (replica.gauges(), replica.pending());
         let install = pending.install.map(|install| v1::SnapshotInstall {
             leader_id: install.leader.0,
@@ -145,7 +145,7 @@ fn queued(commands: PendingCommands) -> v1::QueuedCommands {
         PendingClass::Intake => "intake",
     };
     v1::QueuedCommands {
-        namespace: commands.namespace.to_string(),
+        namespace: commands.scope.as_str().to_owned(),
         class: class.to_owned(),
         count: commands.count as u64,
         bytes: commands.bytes as u64,

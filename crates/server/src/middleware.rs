@@ -65,7 +65,7 @@ impl Middleware {
     }
 
     /// The leader as a header value; `None` if there is no leader or its address is not a valid
-    /// header value.
+    /// header value. The only Raft group has all namespaces, so its leader is that of each request.
     fn leader(&self) -> Option<HeaderValue> {
         let leadership = self.leadership.borrow();
         let Leader { client_address, .. } = leadership.leader.as_ref()?;

@@ -1,8 +1,8 @@
 //! Validates the fields of requests.
 
 use crate::config::is_address;
-use crate::context::Context;
 use crate::errors::Refusal;
+use crate::gateway::GroupGateway;
 use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
 use crate::span;
 use flotilla_dsl::payload;
@@ -271,9 +271,9 @@ impl DueFields {
     }
 }
 
-/// The earliest time of what follows the end of a task (W74).
+/// The earliest time of what follows the end of a task, by the clock of the task's group (W74).
 pub(crate) fn not_before(
-    context: &Context,
+    gateway: GroupGateway<'_>,
     delay_ms: u64,
     not_before_ms: u64,
 ) -> Result<Option<DueTime>, Refusal> {
@@ -284,7 +284,7 @@ pub(crate) fn not_before(
         at: ("not_before_ms", not_before_ms),
         after: ("delay_ms", delay_ms),
     };
-    fields.read(context.gateway.replica().now_ms(), STEP_DELAY_MS_MAX)
+    fields.read(gateway.replica().now_ms(), STEP_DELAY_MS_MAX)
 }
 
 /// The outcome of a task; empty means `success`.

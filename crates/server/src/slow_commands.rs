@@ -1,8 +1,7 @@
 //! The log of slow commands: what an operator looks at first when calls take long.
 
 use crate::limits::{SLOW_COMMANDS_INTERVAL, SLOW_COMMANDS_MAX};
-use flotilla_engine::CommandKind;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::{CommandKind, CommandScope};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,7 +36,7 @@ impl SlowCommands {
     }
 
     /// Records that a command took this long.
-    pub(crate) fn observe(&self, kind: CommandKind, namespace: &Namespace, elapsed: Duration) {
+    pub(crate) fn observe(&self, kind: CommandKind, scope: &CommandScope, elapsed: Duration) {
         if self.threshold.is_none_or(|threshold| elapsed < threshold) {
             return;
         }
@@ -47,7 +46,14 @@ impl SlowCommands {
         };
         drop(interval);
         let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        tracing::warn!(command = kind.as_str(), %namespace, elapsed_ms, omitted, "a command was slow");
+        let namespace = scope.namespace().map(tracing::field::display);
+        tracing::warn!(
+            command = kind.as_str(),
+            namespace,
+            elapsed_ms,
+            omitted,
+            "a command was slow"
+        );
     }
 }
 
@@ -92,11 +98,11 @@ mod tests {
 
     #[test]
     fn commands_below_the_threshold_and_all_without_one_are_not_noted() {
-        let namespace = Namespace::default_namespace();
+        let scope = CommandScope::Cluster;
         for (threshold, elapsed, logged) in [(0, 9, 0), (10, 9, 0), (10, 10, 1)] {
             let slow = SlowCommands::new(Duration::from_millis(threshold));
             let elapsed = Duration::from_millis(elapsed);
-            slow.observe(CommandKind::StartRun, &namespace, elapsed);
+            slow.observe(CommandKind::StartRun, &scope, elapsed);
             let interval = slow.interval.lock().expect("no other user");
             assert_eq!(interval.logged, logged, "{threshold}");
         }

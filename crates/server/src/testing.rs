@@ -11,7 +11,7 @@ use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Body, Command, NodeId, Reply};
+use flotilla_engine::{Body, NodeId, Reply};
 use flotilla_leader::Schemas;
 use flotilla_replica::{Caller, Config, Environment, Formation, PlainSockets, Replica, Tuning};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl StillNode {
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });
-        context.gateway.catch_up(deadline()).await.unwrap();
+        context.gateway.home().catch_up(deadline()).await.unwrap();
         Self {
             context,
             _data: data,
@@ -77,8 +77,9 @@ impl StillNode {
 
     /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
-        let command = Command::new(Namespace::default_namespace(), body);
-        let submitted = self.context.gateway.submit(command, deadline());
+        let command = body.into_command(Namespace::default_namespace());
+        let gateway = self.context.gateway.home();
+        let submitted = gateway.submit(command, deadline());
         submitted.await.unwrap()
     }
 
@@ -94,7 +95,7 @@ impl StillNode {
 
     /// Reads what it has applied.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>) -> T {
-        self.context.gateway.read_here(read).unwrap()
+        self.context.gateway.home().read_here(read).unwrap()
     }
 }
 

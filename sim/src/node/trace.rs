@@ -2,8 +2,7 @@
 
 use crate::network::Host;
 use crate::record::Record;
-use flotilla_engine::ids::Namespace;
-use flotilla_engine::{CommandKind, Effect};
+use flotilla_engine::{CommandKind, CommandScope, Effect};
 use flotilla_leader::Observer;
 use flotilla_replica::{Notice, Subscription};
 use std::time::Duration;
@@ -34,7 +33,7 @@ pub(super) struct DriverTrace {
 impl Observer for DriverTrace {
     fn timers_read(&self, _: Option<u64>) {}
 
-    fn command_ended(&self, kind: CommandKind, _: &Namespace, elapsed: Duration) {
+    fn command_ended(&self, kind: CommandKind, _: &CommandScope, elapsed: Duration) {
         let who = format!("driver {}", self.host);
         let text = format!("submitted {} in {} ms", kind.as_str(), elapsed.as_millis());
         self.record.say(&who, &text);

@@ -41,14 +41,13 @@ impl Caller {
         let (high, low) = (self.random.draw(), self.random.draw());
         Command {
             request_id: Some(RequestId(u128::from(high) << 64 | u128::from(low))),
-            namespace: Namespace::default_namespace(),
-            body,
+            ..self.command_without_id(body)
         }
     }
 
     /// A command that has a key instead.
     pub(super) fn command_without_id(&self, body: Body) -> Command {
-        Command::new(Namespace::default_namespace(), body)
+        body.into_command(Namespace::default_namespace())
     }
 
     /// Submits a command, and retries with the same id while its outcome is unknown; sometimes

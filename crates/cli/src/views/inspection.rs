@@ -146,7 +146,10 @@ impl InspectionView {
     /// What callers and workers do.
     fn work_lines(&self) -> Vec<Line> {
         let queue = self.queue.iter().map(|row| {
-            let item = format!("{}/{}", row.namespace, row.class);
+            let item = match row.namespace.as_str() {
+                "" => row.class.clone(),
+                namespace => format!("{namespace}/{}", row.class),
+            };
             let values = format!("{} commands, {}", row.count, bytes(row.bytes));
             Line::new("queue", item, values)
         });
@@ -266,15 +269,19 @@ mod tests {
     use expect_test::expect;
 
     fn inspection() -> v1::NodeInspection {
+        let queued = |namespace: &str, class: &str, (count, bytes)| v1::QueuedCommands {
+            namespace: namespace.to_owned(),
+            class: class.to_owned(),
+            count,
+            bytes,
+        };
         v1::NodeInspection {
             node_id: 2,
             leading: true,
-            queue: vec![v1::QueuedCommands {
-                namespace: "shop".to_owned(),
-                class: "intake".to_owned(),
-                count: 12,
-                bytes: 3_481,
-            }],
+            queue: vec![
+                queued("shop", "intake", (12, 3_481)),
+                queued("", "obligation", (2, 90)),
+            ],
             memory: vec![v1::ReservedMemory {
                 owner: "requests".to_owned(),
                 bytes: 65_536,
@@ -335,6 +342,7 @@ mod tests {
 
             SECTION      ITEM                          VALUES
             queue        shop/intake                   12 commands, 3.3 KiB
+            queue        obligation                    2 commands, 90 B
             memory       requests                      64.0 KiB of 256.0 MiB
             requests     flotilla.v1.KvService/SetKey  3 in progress
             watchers     shop/run                      7 waiting
@@ -352,6 +360,6 @@ mod tests {
     #[test]
     fn what_waits_has_exactly_the_published_fields() {
         let view = InspectionView::from(inspection());
-        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

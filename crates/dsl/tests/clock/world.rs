@@ -199,13 +199,13 @@ impl World {
     }
 
     fn send(&mut self, body: Body) {
-        let command = Command::new(Namespace::default_namespace(), body);
+        let command = body.into_command(Namespace::default_namespace());
         self.sent.push(command.clone());
         self.apply(command).expect("no other driver is active");
     }
 
     fn must(&mut self, body: Body) {
-        self.apply(Command::new(Namespace::default_namespace(), body))
+        self.apply(body.into_command(Namespace::default_namespace()))
             .expect("the command is valid");
     }
 

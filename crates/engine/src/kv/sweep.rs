@@ -1,6 +1,5 @@
 //! Deleting the rows of expired keys (A40).
 
-use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
 use crate::store::StoreError;
@@ -18,7 +17,7 @@ pub struct SweepKeys {
 }
 
 impl SweepKeys {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         for row in self.expired(turn)? {
             let (_, namespace, key) = row.clone();
             // The value does not matter: the row shows that this key has expired.

@@ -78,9 +78,9 @@ impl CreateNamespace {
     }
 }
 
-/// Creates the namespace of an accepted command that wrote something. Called for every command except the deletion of a
-/// namespace; once the namespace exists, it costs one read of a hot record,
-/// and nothing if the last command of the entry was in the same namespace.
+/// Creates the namespace of an accepted command that wrote something. Called for every command in a namespace except the
+/// namespace's deletion; once the namespace exists, it costs one read of a hot record, and nothing if the last command of
+/// the entry in a namespace was in the same one.
 pub(crate) fn follow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<()> {
     if turn.has_writes() {
         if !turn.is_of_last_command(namespace) {

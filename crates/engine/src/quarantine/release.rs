@@ -20,9 +20,7 @@
 //! this turn rolls it back like any other, and the item stays quarantined; a panic in a later turn quarantines it
 //! again.
 
-use crate::ids::{
-    ActionRunNumber, GroupNumber, Namespace, PlanNumber, RunNumber, StreamNumber, WorkerNumber,
-};
+use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{DefinitionNumber, Quarantine, QuarantinedItem, QuarantinedKind};
@@ -45,7 +43,7 @@ impl ReleaseQuarantined {
         (self.kind, self.number)
     }
 
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         let Self { kind, number } = *self;
         if turn.get::<Quarantine>(&self.subject())?.is_none() {
             let name = number.to_string();

@@ -67,17 +67,17 @@ pub(super) fn forget_past(
 fn forget(turn: &mut Turn<'_, '_>, accepted: &Accepted) -> Result<usize, StoreError> {
     let Accepted { index, record } = accepted;
     let mut count = 0;
-    for (namespace, accepted) in &record.by_namespace {
+    for (scope, accepted) in &record.by_scope {
         for id in &accepted.ids {
             // A younger request may have reused an id that was free again.
-            let key = (namespace.clone(), *id);
+            let key = (scope.clone(), *id);
             let remembered = turn.get::<Requests>(&key)?;
             if remembered.is_some_and(|request| request.accepted_by == *index) {
                 turn.delete::<Requests>(&key);
             }
         }
         count += accepted.ids.len();
-        usage::subtract(turn, namespace, accepted.usage())?;
+        usage::subtract(turn, scope, accepted.usage())?;
     }
     turn.delete::<RequestAges>(index);
     turn.cluster_mut().requests_first = index + 1;

@@ -15,7 +15,7 @@ pub(crate) fn remembered(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResu
     let Some(id) = command.request_id else {
         return Ok(None);
     };
-    let Some(record) = turn.get::<Requests>(&(command.namespace.clone(), id.0))? else {
+    let Some(record) = turn.get::<Requests>(&(command.scope.clone(), id.0))? else {
         return Ok(None);
     };
     if is_past(record.at_ms, turn.now_ms()) {
@@ -50,8 +50,7 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
-    let namespace = &command.namespace;
-    if bounds.have_room_for(turn, namespace)? || oldest_past(turn, KEPT_MS)?.is_some() {
+    if bounds.have_room_for(turn, &command.scope)? || oldest_past(turn, KEPT_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestIdLimitExceeded.into())
@@ -77,12 +76,12 @@ pub(crate) fn remember(
         fingerprint: fingerprint(command),
         reply: reply.clone(),
     };
-    let namespace = &command.namespace;
-    let namespace_bytes = namespace.as_str().len() as u64;
-    let bytes = COMMON_BYTES + namespace_bytes + codec::encoded_bytes(&record.reply);
-    usage::add(turn, namespace, RequestUsage { count: 1, bytes })?;
-    turn.accept_request(namespace, id, bytes);
-    turn.put::<Requests>(&(namespace.clone(), id.0), record);
+    let scope = &command.scope;
+    let scope_bytes = scope.as_str().len() as u64;
+    let bytes = COMMON_BYTES + scope_bytes + codec::encoded_bytes(&record.reply);
+    usage::add(turn, scope, RequestUsage { count: 1, bytes })?;
+    turn.accept_request(scope, id, bytes);
+    turn.put::<Requests>(&(scope.clone(), id.0), record);
     Ok(())
 }
 

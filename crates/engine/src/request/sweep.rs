@@ -1,7 +1,6 @@
 //! Deleting request ids whose window has passed.
 
 use super::age::forget_past;
-use crate::ids::Namespace;
 use crate::limits::{REQUEST_WINDOW_MS, SWEEP_ROWS_MAX};
 use crate::reply::Done;
 use crate::turn::{Turn, TurnResult};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct SweepRequests {}
 
 impl SweepRequests {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         forget_past(turn, REQUEST_WINDOW_MS, SWEEP_ROWS_MAX, |_| false)?;
         Ok(Done {})
     }

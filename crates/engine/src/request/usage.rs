@@ -1,6 +1,6 @@
-//! How many request ids are remembered, in total and for each namespace.
+//! How many request ids are remembered, in total and for each namespace. Commands of the cluster count as one more.
 
-use crate::ids::Namespace;
+use crate::command_scope::CommandScope;
 use crate::limits::{
     NAMESPACES_MAX, REQUESTS_BYTES_EACH, REQUESTS_EXCESS_FACTOR, REQUESTS_RESERVED_PART,
 };
@@ -40,16 +40,16 @@ impl Bounds {
         is_below(cluster.requests, self.0)
     }
 
-    /// Whether this namespace has room.
+    /// Whether this namespace has room, or the cluster for its own commands.
     pub(super) fn have_room_for(
         &self,
         turn: &mut Turn<'_, '_>,
-        namespace: &Namespace,
+        scope: &CommandScope,
     ) -> Result<bool, StoreError> {
         if self.have_room(turn.cluster()) {
             return Ok(true);
         }
-        let used = turn.get::<RequestUsages>(namespace)?;
+        let used = turn.get::<RequestUsages>(scope)?;
         let used = used.map_or_else(RequestUsage::default, |used| *used);
         let cluster = turn.cluster();
         let share = self.share(cluster.namespaces_count);
@@ -81,13 +81,13 @@ fn is_below(used: RequestUsage, max: RequestUsage) -> bool {
 /// Counts what is remembered from now on.
 pub(super) fn add(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
+    scope: &CommandScope,
     added: RequestUsage,
 ) -> Result<(), StoreError> {
     turn.cluster_mut().requests.add(added);
-    let counted = turn.edit::<RequestUsages, _>(namespace, |used| used.add(added))?;
+    let counted = turn.edit::<RequestUsages, _>(scope, |used| used.add(added))?;
     if counted.is_none() {
-        turn.put::<RequestUsages>(namespace, added);
+        turn.put::<RequestUsages>(scope, added);
     }
     Ok(())
 }
@@ -95,16 +95,16 @@ pub(super) fn add(
 /// Stops counting what is forgotten.
 pub(super) fn subtract(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
+    scope: &CommandScope,
     forgotten: RequestUsage,
 ) -> Result<(), StoreError> {
     turn.cluster_mut().requests.subtract(forgotten);
-    let left = turn.edit::<RequestUsages, _>(namespace, |used| {
+    let left = turn.edit::<RequestUsages, _>(scope, |used| {
         used.subtract(forgotten);
         used.count
     })?;
     if left == Some(0) {
-        turn.delete::<RequestUsages>(namespace);
+        turn.delete::<RequestUsages>(scope);
     }
     Ok(())
 }

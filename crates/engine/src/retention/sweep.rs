@@ -1,7 +1,6 @@
 //! Deleting items whose retention has ended, in bounded batches.
 
 use super::rows::{forget_action_run, forget_run, sweep_remains};
-use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
 use crate::run;
@@ -21,7 +20,7 @@ pub struct SweepRuns {}
 const SUBJECTS_MAX: usize = SWEEP_ROWS_MAX / 4;
 
 impl SweepRuns {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         let mut rows_left = SWEEP_ROWS_MAX;
         for number in turn.keys::<RunRemains>(&(), SUBJECTS_MAX)? {
             if rows_left > 0 {

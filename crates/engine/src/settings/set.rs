@@ -1,6 +1,5 @@
 //! Changing the settings of the cluster (A42).
 
-use crate::ids::Namespace;
 use crate::limits::{REQUESTS_MAX_HIGHEST, REQUESTS_MAX_LOWEST};
 use crate::rejection::Rejection;
 use crate::reply::Done;
@@ -33,7 +32,7 @@ impl SetClusterSettings {
         }
     }
 
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         self.check()?;
         let stored = turn.get::<ClusterSettings>(&())?;
         let before = stored.map_or_else(ClusterSettingsRecord::default, |stored| *stored);

@@ -1,5 +1,6 @@
 //! Order-preserving encoding of keys.
 
+use crate::command_scope::CommandScope;
 use crate::definition::{StepIndex, TriggerIndex};
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
@@ -236,6 +237,22 @@ name_keys!(
     KvKey,
     ConcurrencyName
 );
+
+/// As the name of the namespace. No namespace has the empty name, which is the cluster's.
+impl Key for CommandScope {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_str().as_bytes());
+        out.push(0);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        if bytes.first() == Some(&0) {
+            take(bytes, 1)?;
+            return Some(Self::Cluster);
+        }
+        Namespace::decode(bytes).map(Self::Namespace)
+    }
+}
 
 macro_rules! tuple_keys {
     ($($part:ident $position:tt),*) => {

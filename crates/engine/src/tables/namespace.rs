@@ -11,7 +11,8 @@ tables! {
     50 Namespaces(Namespace) -> NamespaceRecord, HOT; versions;
 }
 
-/// A namespace.
+/// A namespace, which lives in the Raft group that has this row. It is stored as an enum of versions, so that a later
+/// version can say that the namespace lives elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceRecord {
     /// When it was created or first written to, in milliseconds.

@@ -1,18 +1,18 @@
 //! Request ids of accepted commands (design rule 9).
 
 use super::tables;
-use crate::ids::Namespace;
+use crate::command_scope::CommandScope;
 use crate::reply::Reply;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 tables! {
-    /// By namespace and id. Live for the request window, even if the namespace is deleted.
-    23 Requests((Namespace, u128)) -> RequestRecord;
+    /// By scope and id. Live for the request window, even if the namespace is deleted.
+    23 Requests((CommandScope, u128)) -> RequestRecord;
     /// The ids that an entry accepted, by the entry's index in the log. Lives as long as the ids.
     27 RequestAges(u64) -> RequestAgeRecord;
-    /// The ids that are remembered for a namespace, by its name. Lives as long as there are any.
-    101 RequestUsages(Namespace) -> RequestUsage, HOT;
+    /// The ids that are remembered for a namespace, or for commands of the cluster. Lives as long as there are any.
+    101 RequestUsages(CommandScope) -> RequestUsage, HOT;
 }
 
 /// The remembered reply to an accepted request.
@@ -34,22 +34,22 @@ pub struct RequestAgeRecord {
     /// When they were accepted, in milliseconds.
     pub at_ms: u64,
     /// The ids. At least one.
-    pub by_namespace: BTreeMap<Namespace, AcceptedRequests>,
+    pub by_scope: BTreeMap<CommandScope, AcceptedRequests>,
 }
 
 impl RequestAgeRecord {
     /// Adds an id, which takes `bytes`.
-    pub(crate) fn add(&mut self, namespace: &Namespace, id: u128, bytes: u64) {
-        let accepted = match self.by_namespace.get_mut(namespace) {
+    pub(crate) fn add(&mut self, scope: &CommandScope, id: u128, bytes: u64) {
+        let accepted = match self.by_scope.get_mut(scope) {
             Some(accepted) => accepted,
-            None => self.by_namespace.entry(namespace.clone()).or_default(),
+            None => self.by_scope.entry(scope.clone()).or_default(),
         };
         accepted.ids.push(id);
         accepted.bytes += bytes;
     }
 }
 
-/// The request ids of a namespace that one entry accepted.
+/// The request ids of one scope that one entry accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedRequests {
     /// What they take, in bytes.

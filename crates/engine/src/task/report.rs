@@ -8,7 +8,7 @@ use super::token::TaskToken;
 use super::tracking::tracked;
 use super::usage;
 use crate::due_time::DueTime;
-use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
+use crate::ids::{ActionRunNumber, OutcomeName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Done;
@@ -55,7 +55,7 @@ impl TaskReport {
 }
 
 impl ReportTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         self.report.check()?;
         let number = self.token.action_run;
         let mut task = find_open(turn, None, number)?;

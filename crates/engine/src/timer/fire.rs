@@ -1,9 +1,7 @@
 //! Firing timers (design rule 6).
 
 use super::set::effective_due_ms;
-use crate::ids::{
-    ActionRunNumber, GroupNumber, Namespace, PlanNumber, RunNumber, StreamNumber, WorkerNumber,
-};
+use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{TimerKey, TimerKind, Timers};
@@ -20,7 +18,7 @@ pub struct FireTimer {
 }
 
 impl FireTimer {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> TurnResult<Done> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         let timer = self.timer;
         if turn.get::<Timers>(&timer)?.is_none() {
             return Err(Rejection::TimerStale.into());

@@ -25,9 +25,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, Order, Writes};
 use flotilla_engine::{
-    AppendRecords, Body, CancelRun, Command, CreateStream, DeadLetterSelector, ENGINE_VERSION,
-    InvokeAction, NewRecord, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun,
-    view,
+    AppendRecords, Body, CancelRun, CreateStream, DeadLetterSelector, ENGINE_VERSION, InvokeAction,
+    NewRecord, Rejection, ReleaseQuarantined, Reply, RequeueDeadLetters, SignalRun, view,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -308,7 +307,7 @@ fn commands_that_copy_much_share_the_budget_of_their_entry() {
 
 /// Commands that are the same, as many as a leader puts into one entry.
 fn full_entry(body: &Body) -> Vec<Body> {
-    let command = Command::new(Namespace::default_namespace(), body.clone());
+    let command = body.clone().into_command(Namespace::default_namespace());
     let bytes = encode(&command).len();
     let count = ENTRY_WEIGHT_BYTES_MAX / command.weight(bytes);
     vec![body.clone(); count.min(ENTRY_COMMANDS_MAX)]

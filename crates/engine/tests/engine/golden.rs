@@ -39,7 +39,7 @@ fn every_command_survives_the_way_to_the_leader() {
             position,
             "samples are in the enum's order"
         );
-        let command = Command::new(Namespace::default_namespace(), body);
+        let command = body.into_command(Namespace::default_namespace());
         let decoded = Command::decode(&command.encode()).expect("just encoded");
         assert_eq!(decoded, command);
     }
@@ -55,8 +55,7 @@ fn entry(body: &Body) -> Entry {
         offers: vec![samples::offer()],
         commands: vec![Command {
             request_id: Some(RequestId(0x1234_5678_9abc_def0)),
-            namespace: samples::namespace(),
-            body: body.clone(),
+            ..body.clone().into_command(samples::namespace())
         }],
     }
 }

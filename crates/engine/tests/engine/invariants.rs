@@ -25,6 +25,7 @@ mod visits;
 mod workers;
 mod workflows;
 
+use flotilla_engine::CommandScope;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerNumber};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::rows::{
@@ -480,7 +481,7 @@ impl<'a> State<'a> {
     /// Each id is listed by the entry that accepted it, though the list may outlive the id's first use.
     fn check_requests(&self, cluster: &ClusterRecord) {
         let ages = rows::<RequestAges>(self.store, &());
-        let accepted = || ages.iter().flat_map(|(_, age)| age.by_namespace.values());
+        let accepted = || ages.iter().flat_map(|(_, age)| age.by_scope.values());
         let count: usize = accepted().map(|accepted| accepted.ids.len()).sum();
         assert_eq!(cluster.requests.count, count as u64);
         let first = ages.first().map(|(index, _)| *index);
@@ -488,19 +489,19 @@ impl<'a> State<'a> {
         assert!(ages.is_sorted_by_key(|(_, age)| age.at_ms));
         let bytes: u64 = accepted().map(|accepted| accepted.bytes).sum();
         assert_eq!(cluster.requests.bytes, bytes);
-        let mut used = BTreeMap::<Namespace, RequestUsage>::new();
-        for (namespace, accepted) in ages.iter().flat_map(|(_, age)| &age.by_namespace) {
-            let used = used.entry(namespace.clone()).or_default();
+        let mut used = BTreeMap::<CommandScope, RequestUsage>::new();
+        for (scope, accepted) in ages.iter().flat_map(|(_, age)| &age.by_scope) {
+            let used = used.entry(scope.clone()).or_default();
             used.count += accepted.usage().count;
             used.bytes += accepted.usage().bytes;
         }
         let listed = rows::<RequestUsages>(self.store, &());
         assert_eq!(BTreeMap::from_iter(listed), used);
-        for ((namespace, id), record) in rows::<Requests>(self.store, &()) {
+        for ((scope, id), record) in rows::<Requests>(self.store, &()) {
             let age = read::<RequestAges>(self.store, &record.accepted_by);
             let age = age.expect("a remembered id is listed by its entry");
             assert_eq!(age.at_ms, record.at_ms);
-            let ids = &age.by_namespace[&namespace].ids;
+            let ids = &age.by_scope[&scope].ids;
             assert_eq!(ids.iter().filter(|listed| **listed == id).count(), 1);
         }
     }

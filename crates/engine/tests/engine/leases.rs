@@ -14,8 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    Body, Command, CompleteTask, ENGINE_VERSION, FireTimer, Offer, Rejection, ReleaseQuarantined,
-    Reply, TaskToken, TouchTask, view,
+    Body, CompleteTask, ENGINE_VERSION, FireTimer, Offer, Rejection, ReleaseQuarantined, Reply,
+    TaskToken, TouchTask, view,
 };
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn offer() -> Offer {
 /// The worker takes a new task.
 fn take(replica: &mut Replica) -> ActionRunNumber {
     let invoke = samples::plain_invocation();
-    let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
+    let invoke = Body::InvokeAction(invoke).into_command(samples::namespace());
     match replica.apply(vec![offer()], invoke) {
         Ok(Reply::ActionInvoked(invoked)) => invoked.action_run,
         other => panic!("expected a task, but {other:?}"),
@@ -237,7 +237,7 @@ fn a_panic_in_writing_a_run_whose_lease_has_expired_quarantines_the_run_and_not_
         "order",
         Json::from_checked("{}".to_owned()),
     ));
-    let start = Command::new(samples::namespace(), start);
+    let start = start.into_command(samples::namespace());
     replica.apply(vec![offer()], start).expect("it is enabled");
     let other = take(&mut replica);
     let run = invariants::read::<Runs>(&replica.store, &RunNumber(1));

@@ -6,8 +6,8 @@ use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::{NAMESPACES_MAX, SWEEP_ROWS_MAX};
 use flotilla_engine::rows::{Namespaces, Workers};
 use flotilla_engine::{
-    Body, Command, CreateNamespace, DeleteNamespace, Departure, Rejection, ReleaseWorker, Reply,
-    reply,
+    BeginTerm, Body, Command, CommandScope, CreateNamespace, DeleteNamespace, Departure, Rejection,
+    ReleaseWorker, Reply, reply,
 };
 
 fn crowd() -> Namespace {
@@ -15,7 +15,7 @@ fn crowd() -> Namespace {
 }
 
 fn ask(replica: &mut Replica, body: Body) -> Result<Reply, Rejection> {
-    replica.apply(Vec::new(), Command::new(crowd(), body))
+    replica.apply(Vec::new(), body.into_command(crowd()))
 }
 
 fn register(replica: &mut Replica, number: usize) {
@@ -93,7 +93,7 @@ fn at_the_bound_a_write_to_an_unknown_namespace_is_refused_without_a_scan() {
         let name = Namespace::new(format!("n{number}")).expect("a name");
         let create = Body::CreateNamespace(CreateNamespace::default());
         replica
-            .apply(Vec::new(), Command::new(name, create))
+            .apply(Vec::new(), create.into_command(name))
             .expect("there is room");
     }
     let worker = Body::RegisterWorker(Box::new(samples::plain_worker(id(1))));
@@ -104,8 +104,38 @@ fn at_the_bound_a_write_to_an_unknown_namespace_is_refused_without_a_scan() {
     let first = Namespace::new("n0").expect("a name");
     let delete = Body::DeleteNamespace(DeleteNamespace {});
     replica
-        .apply(Vec::new(), Command::new(first, delete))
+        .apply(Vec::new(), delete.into_command(first))
         .expect("it is empty");
     ask(&mut replica, worker).expect("there is room again");
     invariants::check(&replica.store);
+}
+
+#[test]
+fn a_command_with_the_scope_of_another_kind_is_rejected_and_writes_nothing() {
+    let mut replica = Replica::new();
+    let commands = [
+        (
+            CommandScope::Cluster,
+            Body::CreateNamespace(CreateNamespace::default()),
+        ),
+        (
+            CommandScope::Namespace(crowd()),
+            Body::BeginTerm(BeginTerm { term: 1 }),
+        ),
+    ];
+    for (scope, body) in commands {
+        let command = Command {
+            request_id: None,
+            scope,
+            body,
+        };
+        let refused = replica.apply(Vec::new(), command);
+        assert!(
+            matches!(refused, Err(Rejection::Internal(_))),
+            "{refused:?}"
+        );
+    }
+    let cluster = replica.cluster();
+    assert_eq!((cluster.namespaces_count, cluster.term), (0, 0));
+    assert_eq!(cluster.panics_count, 0);
 }

@@ -14,9 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
-    Applied, Body, Command, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect, Engine,
-    Entry, FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp, StartRun,
-    SweepRuns,
+    Applied, Body, CreateDefinition, DeleteWorkflow, ENGINE_VERSION, Effect, Engine, Entry,
+    FireTimer, NodeId, Offer, RejectionCode, ReleaseQuarantined, Reply, Stamp, StartRun, SweepRuns,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -66,7 +65,7 @@ impl World {
             }],
             commands: bodies
                 .into_iter()
-                .map(|body| Command::new(Namespace::default_namespace(), body))
+                .map(|body| body.into_command(Namespace::default_namespace()))
                 .collect(),
         };
         let applied = self

@@ -6,8 +6,8 @@ use flotilla_engine::ids::{ActionName, WorkerId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::LABEL_QUEUES_MAX;
 use flotilla_engine::{
-    AssignTasks, Body, Command, CompleteTask, InvokeAction, Offer, RegisterWorker, Rejection,
-    RejectionCode, Reply, reply, view,
+    AssignTasks, Body, CompleteTask, InvokeAction, Offer, RegisterWorker, Rejection, RejectionCode,
+    Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn try_invoke(replica: &mut Replica, labels: BTreeMap<String, String>) -> Result
 fn assign(replica: &mut Replica) -> Reply {
     let action = samples::action();
     let assign = Body::AssignTasks(AssignTasks { action });
-    let assigned = replica.apply(vec![offer()], Command::new(samples::namespace(), assign));
+    let assigned = replica.apply(vec![offer()], assign.into_command(samples::namespace()));
     assigned.expect("accepted")
 }
 

@@ -101,7 +101,7 @@ impl Replica {
 
     /// Applies a command of the default namespace in its own entry.
     pub(crate) fn ask(&mut self, body: Body) -> Result<Reply, Rejection> {
-        let command = Command::new(Namespace::default_namespace(), body);
+        let command = body.into_command(Namespace::default_namespace());
         self.apply(Vec::new(), command)
     }
 

@@ -50,7 +50,7 @@ fn ask_in(
 ) -> Result<Reply, Rejection> {
     let command = Command {
         request_id: Some(RequestId(id)),
-        ..Command::new(namespace.clone(), body)
+        ..body.into_command(namespace.clone())
     };
     replica.apply(Vec::new(), command)
 }
@@ -80,7 +80,7 @@ fn use_up_in(replica: &mut Replica, namespace: &Namespace, edit: impl FnOnce(&mu
     let before = used(replica, namespace);
     let mut after = before;
     edit(&mut after);
-    replica.plant::<RequestUsages>(namespace, &after);
+    replica.plant::<RequestUsages>(&namespace.clone().into(), &after);
     replica.pretend(|cluster| {
         cluster.requests.count = cluster.requests.count - before.count + after.count;
         cluster.requests.bytes = cluster.requests.bytes - before.bytes + after.bytes;
@@ -89,7 +89,7 @@ fn use_up_in(replica: &mut Replica, namespace: &Namespace, edit: impl FnOnce(&mu
 
 /// The ids that are remembered for a namespace.
 fn used(replica: &Replica, namespace: &Namespace) -> RequestUsage {
-    let used = read::<RequestUsages>(&replica.store, namespace);
+    let used = read::<RequestUsages>(&replica.store, &namespace.clone().into());
     used.expect("memory does not fail").unwrap_or_default()
 }
 
@@ -121,7 +121,7 @@ fn set_requests_max(replica: &mut Replica, id: u128, value: u64) -> Result<Reply
 }
 
 fn is_remembered(replica: &Replica, id: u128) -> bool {
-    replica.has::<Requests>(&(Namespace::default_namespace(), id))
+    replica.has::<Requests>(&(Namespace::default_namespace().into(), id))
 }
 
 /// A bound with the room beyond it.
@@ -306,11 +306,11 @@ fn what_a_namespace_uses_is_forgotten_with_its_last_id() {
     let other = namespace("other");
     assert!(set(&mut replica, &other, 1).is_ok());
     assert!(set(&mut replica, &other, 2).is_ok());
-    assert!(replica.has::<RequestUsages>(&other));
+    assert!(replica.has::<RequestUsages>(&other.clone().into()));
     replica.now_ms += REQUEST_WINDOW_MS;
     let sweep = Body::SweepRequests(SweepRequests {});
     assert_eq!(replica.ask(sweep), Ok(Reply::Done(reply::Done {})));
-    assert!(!replica.has::<RequestUsages>(&other));
+    assert!(!replica.has::<RequestUsages>(&other.clone().into()));
     assert_eq!(replica.cluster().requests, RequestUsage::default());
 }
 

@@ -37,7 +37,7 @@ use flotilla_engine::rows::{
     TargetResult, TaskError, TimerKey, TimerKind, Timers, Work, check_row, decode_key,
     decode_record, decode_row, encode_key, encode_record,
 };
-use flotilla_engine::{NodeId, Reply, reply};
+use flotilla_engine::{CommandScope, NodeId, Reply, reply};
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,8 +81,12 @@ fn the_check_accepts_a_row_of_every_table_and_nothing_else() {
 fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
     sorted::<Runs>(&[0, 1, 255, 256, u64::MAX].map(RunNumber));
     sorted::<History>(&[(1, 9), (1, 256), (2, 0), (256, 1)].map(|(run, at)| (RunNumber(run), at)));
-    let request = |namespace, id| (Namespace::new(namespace).expect("a namespace"), id);
+    let request = |namespace, id| {
+        let namespace = Namespace::new(namespace).expect("a namespace");
+        (CommandScope::Namespace(namespace), id)
+    };
     sorted::<Requests>(&[
+        (CommandScope::Cluster, u128::MAX),
         request("a", 0),
         request("a", 1 << 64),
         request("a", u128::MAX),
@@ -216,7 +220,7 @@ fn cluster_rows() -> Vec<Row> {
     vec![
         row::<Cluster>((), cluster()),
         row::<Requests>(
-            (Namespace::default_namespace(), 1 << 100),
+            (CommandScope::Cluster, 1 << 100),
             RequestRecord {
                 accepted_by: 5,
                 at_ms: 1_000,
@@ -228,11 +232,11 @@ fn cluster_rows() -> Vec<Row> {
             5,
             RequestAgeRecord {
                 at_ms: 1_000,
-                by_namespace: BTreeMap::from([(Namespace::default_namespace(), accepted)]),
+                by_scope: BTreeMap::from([(Namespace::default_namespace().into(), accepted)]),
             },
         ),
         row::<RequestUsages>(
-            Namespace::default_namespace(),
+            Namespace::default_namespace().into(),
             RequestUsage {
                 count: 1,
                 bytes: 80,

@@ -353,7 +353,7 @@ fn the_same_request_in_another_trace_is_a_repeat() {
     let replies = bodies.map(|body| {
         let command = Command {
             request_id: Some(RequestId(7)),
-            ..Command::new(Namespace::default_namespace(), body)
+            ..body.into_command(Namespace::default_namespace())
         };
         replica.apply(Vec::new(), command).expect("accepted")
     });

@@ -14,8 +14,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use flotilla_engine::{
-    Body, CancelRun, Command, CompleteTask, ENGINE_VERSION, Effect, Engine, Entry, FireTimer,
-    NodeId, Offer, Rejection, Reply, SignalRun, Stamp, SweepRuns, TaskToken,
+    Body, CancelRun, CompleteTask, ENGINE_VERSION, Effect, Engine, Entry, FireTimer, NodeId, Offer,
+    Rejection, Reply, SignalRun, Stamp, SweepRuns, TaskToken,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -84,7 +84,7 @@ impl World {
             labels: BTreeMap::new(),
             slots: 1,
         };
-        let command = |body| Command::new(namespace.clone(), body);
+        let command = |body: Body| body.into_command(namespace.clone());
         let entry = Entry {
             stamp: Stamp {
                 now_ms: self.now_ms,

@@ -28,7 +28,7 @@ fn marked() -> Definition {
 }
 
 fn command(body: impl Into<Body>) -> Command {
-    Command::new(samples::namespace(), body.into())
+    body.into().into_command(samples::namespace())
 }
 
 fn create(definition: Definition) -> Body {

@@ -12,8 +12,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::Writes;
 use flotilla_engine::{
-    AssignTasks, Body, Command, Departure, DeregisterWorker, FireTimer, HeartbeatWorker, Offer,
-    Rejection, ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
+    AssignTasks, Body, Departure, DeregisterWorker, FireTimer, HeartbeatWorker, Offer, Rejection,
+    ReleaseQuarantined, ReleaseWorker, Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ fn holding() -> Replica {
     replica.ask(register(0)).expect("accepted");
     for _ in 0..HELD {
         let invoke = samples::plain_invocation();
-        let invoke = Command::new(samples::namespace(), Body::InvokeAction(invoke));
+        let invoke = Body::InvokeAction(invoke).into_command(samples::namespace());
         replica.apply(vec![offer(1)], invoke).expect("accepted");
     }
     assert_eq!(held(&replica, 1), HELD);
@@ -231,7 +231,7 @@ fn what_a_newer_process_takes_meanwhile_stays_its_own() {
     let assign = AssignTasks {
         action: samples::action(),
     };
-    let assign = Command::new(samples::namespace(), Body::AssignTasks(assign));
+    let assign = Body::AssignTasks(assign).into_command(samples::namespace());
     replica.apply(vec![offer(50)], assign).expect("accepted");
     assert_eq!(
         (held(&replica, 2), activity(&replica).leases_count),

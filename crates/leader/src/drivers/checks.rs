@@ -10,7 +10,7 @@ use crate::limits::{CHECKS_IN_FLIGHT_MAX, CHECKS_PAGE_MAX};
 use flotilla_dsl::expression::compile_lock;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::view::{self, SchemaCheck};
-use flotilla_engine::{Body, Command, DecideLocks, DecideSchemaCheck, LocksVerdict, SchemaVerdict};
+use flotilla_engine::{Command, DecideLocks, DecideSchemaCheck, LocksVerdict, SchemaVerdict};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 
@@ -104,8 +104,7 @@ async fn try_make(driver: &Driver, (run, activation): Check) -> Result<(), Error
         definition: check.definition,
         verdict,
     };
-    let body = Body::DecideSchemaCheck(decision);
-    let submitted = driver.submit(Command::new(check.namespace, body));
+    let submitted = driver.submit(Command::new(check.namespace, decision));
     submitted.await.map(drop)
 }
 
@@ -118,8 +117,8 @@ async fn compile_locks(driver: &Driver, run: RunNumber) -> Result<(), Error> {
         Ok(locks) => LocksVerdict::Compiled(locks),
         Err(detail) => LocksVerdict::Invalid { detail },
     };
-    let body = Body::DecideLocks(DecideLocks { run, verdict });
-    let submitted = driver.submit(Command::new(check.namespace, body));
+    let decision = DecideLocks { run, verdict };
+    let submitted = driver.submit(Command::new(check.namespace, decision));
     submitted.await.map(drop)
 }
 
@@ -154,7 +153,7 @@ mod tests {
     use crate::testing::StillNode;
     use flotilla_engine::ids::WorkflowName;
     use flotilla_engine::json::Json;
-    use flotilla_engine::{CreateDefinition, StartRun};
+    use flotilla_engine::{Body, CreateDefinition, StartRun};
     use futures::future::join_all;
 
     const CHILD: &str = r#"

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::hub::WorkerKey;
 use crate::limits::ABSENCE_MAX;
 use flotilla_engine::limits::LEADER_GRACE_MS;
-use flotilla_engine::{Body, Command, Departure, ReleaseWorker, view};
+use flotilla_engine::{Body, Departure, ReleaseWorker, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -84,7 +84,7 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Error> {
             last_heartbeat_at_ms: known.activity.last_heartbeat_at_ms,
         },
     });
-    driver.submit(Command::new(namespace.clone(), body)).await?;
+    driver.submit(body.into_command(namespace.clone())).await?;
     tracing::info!(node = node.0, %worker, "the tasks of a lost node were taken back");
     Ok(())
 }

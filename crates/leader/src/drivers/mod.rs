@@ -8,6 +8,7 @@ mod backoff;
 mod checks;
 mod deferred;
 mod dispatch;
+mod formation;
 mod health;
 mod retention;
 mod schedules;
@@ -17,6 +18,7 @@ mod triggers;
 mod wakeups;
 
 pub(crate) use backoff::Backoff;
+pub(crate) use formation::complete_formation;
 pub(crate) use wakeups::Wakeups;
 
 use crate::bug::PlantedBug;
@@ -78,7 +80,7 @@ impl Driver {
         command: Command<O>,
     ) -> Result<O::Reply, Error> {
         let command = command.untyped();
-        let (kind, namespace) = (command.body.kind(), command.namespace.clone());
+        let (kind, scope) = (command.body.kind(), command.scope.clone());
         let began = Instant::now();
         let submitted = self
             .context
@@ -86,13 +88,16 @@ impl Driver {
             .submit(command, began + OBLIGATION_DEADLINE)
             .await;
         let observer = &self.context.observer;
-        observer.command_ended(kind, &namespace, began.elapsed());
+        observer.command_ended(kind, &scope, began.elapsed());
         Ok(O::Reply::try_from(submitted??).map_err(Into::into)?)
     }
 
     /// Submits the commands of several obligations together, in few entries. An error if none was
     /// accepted, so that a cluster whose clock stands still is not flooded.
-    async fn submit_all(&self, commands: impl IntoIterator<Item = Command>) -> Result<(), Error> {
+    async fn submit_all<O: Operation>(
+        &self,
+        commands: impl IntoIterator<Item = Command<O>>,
+    ) -> Result<(), Error> {
         let submitted = commands.into_iter().map(|command| self.submit(command));
         let mut failed = None;
         let mut is_any_accepted = false;

@@ -2,9 +2,8 @@
 
 use super::Driver;
 use super::backoff::Backoff;
-use flotilla_engine::ids::Namespace;
 use flotilla_engine::view::{self, Expired};
-use flotilla_engine::{Body, Command, SweepRuns};
+use flotilla_engine::{Command, SweepRuns};
 
 /// Sweeps in bounded batches while anything has expired, then sleeps until something may have.
 pub(super) async fn drive(driver: &Driver) {
@@ -33,8 +32,7 @@ pub(super) async fn drive(driver: &Driver) {
 }
 
 async fn sweep(driver: &Driver) {
-    let body = Body::SweepRuns(SweepRuns {});
-    let command = Command::new(Namespace::default_namespace(), body);
+    let command = Command::of_cluster(SweepRuns {});
     if let Err(error) = driver.submit(command).await {
         tracing::debug!(%error, "expired runs were not swept");
     }

@@ -59,7 +59,7 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Deferred<ScheduleKey>) 
         return None;
     }
     match flotilla_dsl::schedule::command(due, now_ms) {
-        Ok(body) => body.map(|body| Command::new(due.namespace.clone(), body)),
+        Ok(body) => body.map(|body| body.into_command(due.namespace.clone())),
         Err(error) => {
             let (namespace, workflow) = (&due.namespace, &due.workflow);
             tracing::warn!(%error, %namespace, %workflow, "a schedule cannot be interpreted");
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_due_schedule_is_fired_where_it_belongs() {
         let command = command(&due("UTC"), 60_001, &mut Deferred::default()).unwrap();
-        assert_eq!(command.namespace, Namespace::default_namespace());
+        assert_eq!(command.scope, Namespace::default_namespace().into());
         assert!(matches!(command.body, Body::FireSchedule(_)));
     }
 

@@ -2,10 +2,9 @@
 
 use super::Driver;
 use crate::limits::{SWEEP_INTERVAL, SWEEP_PAUSE};
-use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, KeyCursor};
-use flotilla_engine::{Body, Command, SweepKeys, SweepRequests};
+use flotilla_engine::{ClusterScope, Command, Operation, SweepKeys, SweepRequests};
 use tokio::time::sleep;
 
 /// Sweeps whenever something may have expired, in bounded batches until nothing is left. No caller
@@ -17,7 +16,7 @@ pub(super) async fn drive(driver: &Driver) {
         let had_requests = sweep(driver, requests).await;
         let had_keys = sweep(driver, |reader| {
             let from_ms = keys.first_expired_ms(reader)?;
-            Ok(from_ms.map(|from_ms| Body::SweepKeys(SweepKeys { from_ms })))
+            Ok(from_ms.map(|from_ms| SweepKeys { from_ms }))
         })
         .await;
         let is_more_likely = had_requests || had_keys;
@@ -31,22 +30,22 @@ pub(super) async fn drive(driver: &Driver) {
 }
 
 /// The command that deletes expired request ids, if there are any.
-fn requests(reader: &dyn Reader) -> Result<Option<Body>, StoreError> {
+fn requests(reader: &dyn Reader) -> Result<Option<SweepRequests>, StoreError> {
     // A sweep always removes what has expired by the log's own clock.
     let now_ms = view::cluster(reader)?.now_ms;
     let is_due = view::has_expired_requests(reader, now_ms)?;
-    Ok(is_due.then_some(Body::SweepRequests(SweepRequests {})))
+    Ok(is_due.then_some(SweepRequests {}))
 }
 
 /// Submits the next batch, if there is one; returns whether it was swept.
-async fn sweep(
+async fn sweep<O: Operation<Scope = ClusterScope>>(
     driver: &Driver,
-    next: impl FnMut(&dyn Reader) -> Result<Option<Body>, StoreError>,
+    next: impl FnMut(&dyn Reader) -> Result<Option<O>, StoreError>,
 ) -> bool {
     let Some(body) = driver.read(next).await else {
         return false;
     };
-    let command = Command::new(Namespace::default_namespace(), body);
+    let command = Command::of_cluster(body);
     let swept = driver.submit(command).await;
     if let Err(error) = &swept {
         tracing::debug!(%error, "expired rows were not swept");

@@ -6,9 +6,8 @@ use crate::bug::PlantedBug;
 use crate::error::Error;
 use crate::limits::TIMERS_BATCH_MAX;
 use flotilla_engine::TimerKey;
-use flotilla_engine::ids::Namespace;
 use flotilla_engine::view::TimerCursor;
-use flotilla_engine::{Body, Command, FireTimer};
+use flotilla_engine::{Command, FireTimer};
 
 /// Fires what is due, then sleeps until the next deadline or until an earlier timer is set.
 pub(super) async fn drive(driver: &Driver) {
@@ -44,7 +43,6 @@ async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Error> {
     driver.submit_all(due.timers.into_iter().map(fire)).await
 }
 
-fn fire(timer: TimerKey) -> Command {
-    let body = Body::FireTimer(FireTimer { timer });
-    Command::new(Namespace::default_namespace(), body)
+fn fire(timer: TimerKey) -> Command<FireTimer> {
+    Command::of_cluster(FireTimer { timer })
 }

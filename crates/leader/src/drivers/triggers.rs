@@ -15,7 +15,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::PAYLOAD_BYTES_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, DueCursor, InputJudge, SchemaOf, TriggerFiring};
-use flotilla_engine::{Body, Command, TriggerKey};
+use flotilla_engine::{Command, FireTrigger, TriggerKey};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 use tokio::time::{Instant, sleep_until};
@@ -133,9 +133,9 @@ async fn judge_all(
     driver: &Driver,
     firings: Vec<TriggerFiring>,
     judge: Judge,
-) -> Result<Vec<Command>, Error> {
+) -> Result<Vec<Command<FireTrigger>>, Error> {
     let command = move |firing: TriggerFiring| {
-        let body = Body::FireTrigger(firing.command(&judge)?);
+        let body = firing.command(&judge)?;
         Some(Command::new(firing.namespace, body))
     };
     let judge_all = move || firings.into_iter().filter_map(command).collect();

@@ -1,7 +1,7 @@
 //! The header and the end block of a backup.
 
 use crate::membership::{cluster_id, term_of};
-use crate::network::links::GROUP_ID;
+use crate::network::links::HOME_GROUP_ID;
 use crate::raft::type_config::LogId;
 use crate::state::rows::{self, RowError};
 use flotilla_engine::codec;
@@ -85,7 +85,7 @@ impl BackupHeader {
         let taken_at_ms = since_epoch.map_or(0, |time| time.as_millis());
         Ok(Some(Self {
             cluster_id,
-            group_id: GROUP_ID,
+            group_id: HOME_GROUP_ID,
             node_id: source.node_id,
             term: term_of(&log_id),
             index: log_id.index(),

@@ -3,7 +3,7 @@
 use super::fault::BackupFault;
 use super::header::{BackupHeader, End};
 use super::{BODY_BYTES_MAX, FORMAT, KIND_END, KIND_HEADER, KIND_ROWS, MAGIC};
-use crate::network::links::GROUP_ID;
+use crate::network::links::HOME_GROUP_ID;
 use crate::state::rows;
 use crate::state::snapshot::Unpacker;
 use flotilla_engine::store::Writes;
@@ -67,7 +67,7 @@ impl<R: Read> Reader<R> {
         }
         let header = BackupHeader::decode(&block.body);
         let header = header.map_err(|error| block.damaged(error))?;
-        if header.group_id != GROUP_ID {
+        if header.group_id != HOME_GROUP_ID {
             return Err(BackupFault::GroupUnknown(header.group_id));
         }
         Ok(Self {

@@ -1,11 +1,11 @@
 //! The waiting commands of one class, shared fairly between the namespaces.
 //!
-//! Each namespace has its own queue. They take turns by deficit round robin, in bytes: a namespace that sends much waits for
-//! itself, not the others for it. If the lane is full, the namespace with the most waiting commands loses its newest ones
-//! to one that has fewer.
+//! Each namespace has its own queue, and the commands of the cluster share one. They take turns by deficit round robin, in
+//! bytes: a namespace that sends much waits for itself, not the others for it. If the lane is full, the namespace with
+//! the most waiting commands loses its newest ones to one that has fewer.
 
 use crate::batch::queue::Submission;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::CommandScope;
 use std::collections::{HashMap, VecDeque};
 
 /// What a namespace may take in one turn. In bytes.
@@ -16,15 +16,15 @@ const COMMAND_BYTES: usize = 512;
 /// The waiting commands of one class.
 #[derive(Default)]
 pub(super) struct FairLane {
-    by_namespace: HashMap<Namespace, NamespaceQueue>,
-    /// The namespaces with waiting commands, in the order of their turns.
-    turns: VecDeque<Namespace>,
+    by_scope: HashMap<CommandScope, ScopeQueue>,
+    /// The scopes of waiting commands, in the order of their turns.
+    turns: VecDeque<CommandScope>,
     count: usize,
     bytes: usize,
 }
 
 /// The waiting commands of a namespace, in the order of their arrival. Invariant: not empty.
-struct NamespaceQueue {
+struct ScopeQueue {
     submissions: VecDeque<Submission>,
     cost: usize,
     /// What it may still take in its turn. In bytes.
@@ -55,48 +55,48 @@ impl FairLane {
     pub(super) fn add(&mut self, submission: Submission) {
         self.count += 1;
         self.bytes += submission.bytes;
-        let namespace = &submission.command.namespace;
-        if let Some(queue) = self.by_namespace.get_mut(namespace) {
+        let scope = &submission.command.scope;
+        if let Some(queue) = self.by_scope.get_mut(scope) {
             queue.add(submission);
             return;
         }
-        let namespace = namespace.clone();
-        let mut queue = NamespaceQueue {
+        let scope = scope.clone();
+        let mut queue = ScopeQueue {
             submissions: VecDeque::new(),
             cost: 0,
             credit: TURN_BYTES,
         };
         queue.add(submission);
-        self.turns.push_back(namespace.clone());
-        self.by_namespace.insert(namespace, queue);
+        self.turns.push_back(scope.clone());
+        self.by_scope.insert(scope, queue);
     }
 
     /// The command that [`Self::pop`] returns.
     pub(super) fn front(&mut self) -> Option<&Submission> {
         loop {
-            let namespace = self.turns.front()?;
-            let queue = self.by_namespace.get_mut(namespace);
-            let queue = queue.expect("a namespace with a turn has commands");
+            let scope = self.turns.front()?;
+            let queue = self.by_scope.get_mut(scope);
+            let queue = queue.expect("what has a turn has commands");
             if queue.submissions.front().map_or(0, cost) <= queue.credit {
                 break;
             }
             queue.credit += TURN_BYTES;
             self.turns.rotate_left(1);
         }
-        let namespace = self.turns.front()?;
-        self.by_namespace.get(namespace)?.submissions.front()
+        let scope = self.turns.front()?;
+        self.by_scope.get(scope)?.submissions.front()
     }
 
     /// Takes the next command.
     pub(super) fn pop(&mut self) -> Option<Submission> {
         self.front()?;
-        let namespace = self.turns.front()?;
-        let queue = self.by_namespace.get_mut(namespace)?;
+        let scope = self.turns.front()?;
+        let queue = self.by_scope.get_mut(scope)?;
         let submission = queue.submissions.pop_front()?;
         queue.cost -= cost(&submission);
         queue.credit -= cost(&submission);
         if queue.submissions.is_empty() {
-            self.by_namespace.remove(namespace);
+            self.by_scope.remove(scope);
             self.turns.pop_front();
         }
         self.removed(&submission);
@@ -105,17 +105,17 @@ impl FairLane {
 
     /// Takes the newest command of the namespace whose commands cost most, unless that of `arriving` would cost no less.
     pub(super) fn pop_for(&mut self, arriving: &Submission) -> Option<Submission> {
-        let own = self.by_namespace.get(&arriving.command.namespace);
+        let own = self.by_scope.get(&arriving.command.scope);
         let own = own.map_or(0, |queue| queue.cost) + cost(arriving);
-        let costliest = self.by_namespace.iter().max_by_key(|(_, queue)| queue.cost);
-        let (namespace, _) = costliest.filter(|(_, queue)| queue.cost > own)?;
-        let namespace = namespace.clone();
-        let queue = self.by_namespace.get_mut(&namespace)?;
+        let costliest = self.by_scope.iter().max_by_key(|(_, queue)| queue.cost);
+        let (scope, _) = costliest.filter(|(_, queue)| queue.cost > own)?;
+        let scope = scope.clone();
+        let queue = self.by_scope.get_mut(&scope)?;
         let submission = queue.submissions.pop_back()?;
         queue.cost -= cost(&submission);
         if queue.submissions.is_empty() {
-            self.by_namespace.remove(&namespace);
-            self.turns.retain(|one| *one != namespace);
+            self.by_scope.remove(&scope);
+            self.turns.retain(|one| *one != scope);
         }
         self.removed(&submission);
         Some(submission)
@@ -124,8 +124,8 @@ impl FairLane {
     /// Drops the commands that were withdrawn, and returns their size and weight together. In bytes.
     pub(super) fn drop_withdrawn(&mut self) -> usize {
         let (count_before, mut weight) = (self.count, 0);
-        self.by_namespace.retain(|_, queue| {
-            let NamespaceQueue {
+        self.by_scope.retain(|_, queue| {
+            let ScopeQueue {
                 submissions,
                 cost: queue_cost,
                 ..
@@ -143,17 +143,17 @@ impl FairLane {
             !submissions.is_empty()
         });
         if self.count < count_before {
-            let by_namespace = &self.by_namespace;
-            self.turns.retain(|one| by_namespace.contains_key(one));
+            let by_scope = &self.by_scope;
+            self.turns.retain(|one| by_scope.contains_key(one));
         }
         weight
     }
 
     /// The waiting commands by namespace: how many, and their size in bytes.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (&Namespace, usize, usize)> {
-        self.by_namespace.iter().map(|(namespace, queue)| {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (&CommandScope, usize, usize)> {
+        self.by_scope.iter().map(|(scope, queue)| {
             let bytes = queue.submissions.iter().map(|submission| submission.bytes);
-            (namespace, queue.submissions.len(), bytes.sum())
+            (scope, queue.submissions.len(), bytes.sum())
         })
     }
 
@@ -163,7 +163,7 @@ impl FairLane {
     }
 }
 
-impl NamespaceQueue {
+impl ScopeQueue {
     fn add(&mut self, submission: Submission) {
         self.cost += cost(&submission);
         let place = self
@@ -181,12 +181,13 @@ mod tests {
     use crate::batch::queue::Arrival;
     use crate::testing::command;
     use flotilla_engine::Admission;
+    use flotilla_engine::ids::Namespace;
     use std::sync::Arc;
     use tokio::sync::oneshot;
 
     fn submission(namespace: &str, bytes: usize) -> Submission {
         let mut command = command(Admission::Intake);
-        command.namespace = Namespace::new(namespace).expect("a name");
+        command.scope = Namespace::new(namespace).expect("a name").into();
         let (result_sender, _) = oneshot::channel();
         Submission {
             command,
@@ -210,7 +211,9 @@ mod tests {
     /// The namespaces of the next commands.
     fn taken(lane: &mut FairLane, count: usize) -> Vec<String> {
         let taken = (0..count).filter_map(|_| lane.pop());
-        taken.map(|one| one.command.namespace.to_string()).collect()
+        taken
+            .map(|one| one.command.scope.as_str().to_owned())
+            .collect()
     }
 
     #[test]
@@ -233,7 +236,7 @@ mod tests {
         let (mut large, mut small) = (0, 0);
         while large + small < 2 << 20 {
             let one = lane.pop().expect("both have more");
-            match one.command.namespace.as_str() {
+            match one.command.scope.as_str() {
                 "large" => large += cost(&one),
                 _ => small += cost(&one),
             }
@@ -255,7 +258,7 @@ mod tests {
         let mut lane = lane(&[("noisy", 3, 100), ("quiet", 1, 100)]);
         let mut lost = |namespace: &str| {
             let lost = lane.pop_for(&submission(namespace, 100));
-            lost.map(|one| one.command.namespace.to_string())
+            lost.map(|one| one.command.scope.as_str().to_owned())
         };
         assert_eq!(lost("noisy"), None, "it has more than its share");
         assert_eq!(lost("new").as_deref(), Some("noisy"));

@@ -218,7 +218,7 @@ impl Queue {
         }
     }
 
-    /// The current content by namespace and class.
+    /// The current content by scope and class.
     pub(crate) fn pending(&self) -> Vec<PendingCommands> {
         let lanes = self.lanes();
         let classes = [
@@ -228,8 +228,8 @@ impl Queue {
         ];
         let rows = classes.into_iter().flat_map(|(class, lane)| {
             lane.waiting()
-                .map(move |(namespace, count, bytes)| PendingCommands {
-                    namespace: namespace.clone(),
+                .map(move |(scope, count, bytes)| PendingCommands {
+                    scope: scope.clone(),
                     class,
                     count,
                     bytes,
@@ -367,7 +367,7 @@ mod tests {
     use flotilla_engine::bytes::Bytes;
     use flotilla_engine::ids::{Namespace, StreamName};
     use flotilla_engine::limits::{ENTRY_BYTES_MAX, LISTED_ROW_BYTES};
-    use flotilla_engine::{AppendRecords, Body, NewRecord, SweepRuns};
+    use flotilla_engine::{AppendRecords, NewRecord, SweepRuns};
     use futures::FutureExt;
     use std::collections::BTreeMap;
     use std::pin::pin;
@@ -427,13 +427,20 @@ mod tests {
     fn an_operator_sees_what_waits_by_namespace_and_class() {
         let queue = queue();
         let mut other = command(Admission::Intake);
-        other.namespace = Namespace::new("other").expect("a name");
+        other.scope = Namespace::new("other").expect("a name").into();
         push_at(&queue, queue.arrive(), other, 7).expect("there is room");
         for bytes in [1, 2] {
             push(&queue, Admission::Progress, bytes).expect("there is room");
         }
         let seen = queue.pending().into_iter();
-        let seen = seen.map(|row| (row.namespace.to_string(), row.class, row.count, row.bytes));
+        let seen = seen.map(|row| {
+            (
+                row.scope.as_str().to_owned(),
+                row.class,
+                row.count,
+                row.bytes,
+            )
+        });
         let expected = [
             ("default", PendingClass::Progress, 2, 3),
             ("other", PendingClass::Intake, 1, 7),
@@ -448,7 +455,7 @@ mod tests {
         let queue = queue();
         let noisy = [1, 2].map(|_| push(&queue, Admission::Intake, 1).expect("there is room"));
         let mut quiet = command(Admission::Intake);
-        quiet.namespace = Namespace::new("quiet").expect("a name");
+        quiet.scope = Namespace::new("quiet").expect("a name").into();
         push_at(&queue, queue.arrive(), quiet.clone(), 1)
             .expect("it is the first of its namespace");
         assert!(!noisy[1].withdraw(), "the newest one was shed");
@@ -460,8 +467,7 @@ mod tests {
     #[test]
     fn new_work_gets_a_part_of_an_entry_and_obligations_go_first() {
         let queue = wide_queue();
-        let body = Body::SweepRuns(SweepRuns {});
-        let obligation = Command::new(Namespace::default_namespace(), body);
+        let obligation = Command::of_cluster(SweepRuns {}).untyped();
         for _ in 0..2 * ENTRY_COMMANDS_MAX {
             push(&queue, Admission::Progress, 1).unwrap();
             push(&queue, Admission::Intake, 1).unwrap();
@@ -526,7 +532,7 @@ mod tests {
             stream: StreamName::new("parcels").expect("a name"),
             records: vec![record; 1_000],
         };
-        let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
+        let append = Command::new(Namespace::default_namespace(), append).untyped();
         for _ in 0..100 {
             push_at(&queue, queue.arrive(), append.clone(), 10_000).unwrap();
         }

@@ -18,8 +18,8 @@ use tokio::sync::Semaphore;
 
 /// The hosts of members that a node remembers beside its membership.
 const HOSTS_MAX: usize = 256;
-/// The only Raft group of a cluster.
-pub(crate) const GROUP_ID: u64 = 0;
+/// The home group: the Raft group that has what belongs to no namespace. Today it is the only group of a cluster.
+pub const HOME_GROUP_ID: u64 = 0;
 
 /// What this node reports about itself with every message.
 pub(crate) struct Local {
@@ -98,7 +98,7 @@ impl Local {
             target_node_id: target_id,
             sent_at_ms: self.clock.wall_ms(),
             client_address: self.client_address.clone(),
-            group_id: GROUP_ID,
+            group_id: HOME_GROUP_ID,
         }
     }
 
@@ -119,8 +119,11 @@ impl Local {
             );
             return Err(PeerError::Refused(text));
         }
-        if sender.group_id != GROUP_ID {
-            let text = format!("expected group {GROUP_ID}, but it is {}", sender.group_id);
+        if sender.group_id != HOME_GROUP_ID {
+            let text = format!(
+                "expected group {HOME_GROUP_ID}, but it is {}",
+                sender.group_id
+            );
             return Err(PeerError::Refused(text));
         }
         if sender.target_node_id != self.node_id {

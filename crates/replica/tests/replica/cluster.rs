@@ -267,7 +267,7 @@ pub(crate) fn register(name: &str) -> Command {
         description: Some("x".repeat(200)),
         is_only_if_missing: false,
     }));
-    Command::new(Namespace::default_namespace(), body)
+    body.into_command(Namespace::default_namespace())
 }
 
 /// Submits a command with a long deadline, and retries while there is no leader: on a busy machine

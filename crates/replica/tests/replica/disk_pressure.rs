@@ -116,7 +116,7 @@ fn delete(name: &str) -> Command {
     let body = Body::DeleteAction(DeleteAction {
         name: ActionName::new(name).expect("a legal name"),
     });
-    Command::new(Namespace::default_namespace(), body)
+    body.into_command(Namespace::default_namespace())
 }
 
 /// Waits until the cluster accepts a command at this node.

@@ -7,7 +7,7 @@ use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::store::{KeyRange, Order, Reader};
 use flotilla_engine::{
-    AppendRecords, Body, Command, Entry, NewRecord, Rejection, Reply, TrimStream, TrimTo,
+    AppendRecords, Body, Entry, NewRecord, Rejection, Reply, TrimStream, TrimTo,
 };
 use flotilla_replica::{Environment, Notice, Observer, Replica, Role, SubmitError, Tuning, View};
 use futures::future::join_all;
@@ -328,15 +328,16 @@ async fn a_subscriber_receives_in_order_what_was_applied() {
     let mut subscription = node.subscribe();
     let begin = flotilla_engine::Command::new(
         flotilla_engine::ids::Namespace::default_namespace(),
-        flotilla_engine::Body::InvokeAction(flotilla_engine::InvokeAction {
+        flotilla_engine::InvokeAction {
             name: flotilla_engine::ids::ActionName::new("pack").unwrap(),
             input: flotilla_engine::json::Json::null(),
             priority: 10,
             delay_ms: 0,
             labels: std::collections::BTreeMap::new(),
             idempotency_key: None,
-        }),
-    );
+        },
+    )
+    .untyped();
     submit(node, register("pack")).await.unwrap().unwrap();
     submit(node, begin.clone()).await.unwrap().unwrap();
     submit(node, begin).await.unwrap().unwrap();
@@ -459,7 +460,7 @@ async fn what_finds_no_budget_in_its_entry_is_proposed_again() {
         stream: stream.clone(),
         records: vec![record; 1_000],
     };
-    let append = Command::new(Namespace::default_namespace(), Body::AppendRecords(append));
+    let append = Body::AppendRecords(append).into_command(Namespace::default_namespace());
     for _ in 0..100 {
         submit(node, append.clone())
             .await
@@ -469,7 +470,7 @@ async fn what_finds_no_budget_in_its_entry_is_proposed_again() {
     // Each deletes as many rows as one command may: together, more than one entry may.
     let to = TrimTo::Newest(0);
     let trim = Body::TrimStream(TrimStream { stream, to });
-    let trim = Command::new(Namespace::default_namespace(), trim);
+    let trim = trim.into_command(Namespace::default_namespace());
     let trims = (0..100).map(|_| submit(node, trim.clone()));
     for trimmed in join_all(trims).await {
         let reply = trimmed.expect("known").expect("accepted");

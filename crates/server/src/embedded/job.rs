@@ -9,7 +9,7 @@ use crate::errors::Refusal;
 use crate::traces::TracedTask;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::{Body, Command, RejectionCode, Reply, TaskToken, TouchTask};
+use flotilla_engine::{Body, RejectionCode, Reply, TaskToken, TouchTask};
 use std::future::pending;
 use std::time::Duration;
 use tokio::task::JoinError;
@@ -37,7 +37,8 @@ impl Job {
         ticket: SlotTicket,
         cancellation: CancellationToken,
     ) {
-        let lease = Lease::of(&task, self.shared.context.gateway.replica().now_ms());
+        let gateway = self.shared.context.gateway.of(&self.namespace);
+        let lease = Lease::of(&task, gateway.replica().now_ms());
         let length = lease.length();
         tokio::select! {
             biased;
@@ -105,9 +106,9 @@ impl Job {
     }
 
     async fn submit(&self, body: Body) -> Result<Reply, Refusal> {
-        let command = Command::new(self.namespace.clone(), body);
+        let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + COMMAND_DEADLINE;
-        let gateway = &self.shared.context.gateway;
+        let gateway = self.shared.context.gateway.of(&self.namespace);
         gateway.submit(command, deadline).await
     }
 }

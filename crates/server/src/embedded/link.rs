@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use flotilla_api::v1;
+use flotilla_engine::ids::Namespace;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -25,8 +26,12 @@ pub(super) struct Link {
 
 impl Link {
     /// Opens the stream to the current leader.
-    pub(super) async fn open(context: &Context, hello: v1::WorkerMessage) -> Result<Self, Status> {
-        let leadership = context.gateway.replica().leadership();
+    pub(super) async fn open(
+        context: &Context,
+        namespace: &Namespace,
+        hello: v1::WorkerMessage,
+    ) -> Result<Self, Status> {
+        let leadership = context.gateway.of(namespace).replica().leadership();
         let leader = leadership.borrow().leader.clone();
         let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
         let endpoint = Endpoint::from_shared(format!("http://{}", leader.client_address))

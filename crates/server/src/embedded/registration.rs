@@ -6,9 +6,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
-use flotilla_engine::{
-    Body, Command, Departure, DeregisterWorker, RegisterWorker, ReleaseWorker, view,
-};
+use flotilla_engine::{Body, Departure, DeregisterWorker, RegisterWorker, ReleaseWorker, view};
 use flotilla_engine::{Process, ProcessKind, WorkerType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,9 +115,13 @@ impl Registration {
     }
 
     async fn submit_within(&self, body: Body, time: Duration) -> Result<(), Refusal> {
-        let command = Command::new(self.namespace.clone(), body);
+        let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + time;
-        self.context.gateway.submit(command, deadline).await?;
+        self.context
+            .gateway
+            .of(&self.namespace)
+            .submit(command, deadline)
+            .await?;
         Ok(())
     }
 
@@ -128,6 +130,7 @@ impl Registration {
         let worker = self
             .context
             .gateway
+            .of(&self.namespace)
             .read(Freshness::Linearizable, deadline, |reader| {
                 view::worker(reader, &self.namespace, &self.worker_id)
             })

@@ -133,8 +133,8 @@ impl Runner {
     async fn compile(&self, key: &ActionKey) -> Result<Ready, Unavailable> {
         let stored = decided(|| {
             let (deadline, key) = (Instant::now() + READ_DEADLINE, key.clone());
+            let gateway = self.context.gateway.of(&key.0);
             let load = move |reader: &dyn Reader| Program::load(reader, &key);
-            let gateway = &self.context.gateway;
             gateway.scan(Freshness::Linearizable, deadline, load)
         });
         let (program, module) = stored.await?.ok_or(Broken::Missing)?;
@@ -151,6 +151,7 @@ impl Runner {
             let deadline = Instant::now() + READ_DEADLINE;
             self.context
                 .gateway
+                .of(&key.0)
                 .read(Freshness::Linearizable, deadline, |reader| {
                     Program::find(reader, key)
                 })

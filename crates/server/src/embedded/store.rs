@@ -64,13 +64,13 @@ impl Store {
         }
     }
 
-    fn submit<O: Operation + Clone>(
+    fn submit<O: Operation<Scope = Namespace> + Clone>(
         &mut self,
         body: O,
         deadline: std::time::Instant,
     ) -> Result<O::Reply, KvError> {
         let command = self.scope.command(body);
-        let gateway = &self.context.gateway;
+        let gateway = self.context.gateway.of(&self.scope.namespace);
         self.wait(deadline, |until| gateway.submit(command.clone(), until))
     }
 
@@ -135,8 +135,12 @@ impl Host for Store {
 
 impl Scope {
     /// A guest's next write.
-    fn command<O: Operation + Clone>(&mut self, body: O) -> Command<O> {
-        let mut command = Command::new(self.namespace.clone(), body);
+    fn command<O: Operation<Scope: From<Namespace>> + Clone>(&mut self, body: O) -> Command<O> {
+        let mut command = Command {
+            request_id: None,
+            scope: self.namespace.clone().into(),
+            body,
+        };
         self.writes_count += 1;
         command.request_id = Some(self.request_id(&command.clone().untyped()));
         command

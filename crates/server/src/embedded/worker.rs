@@ -97,7 +97,7 @@ impl Worker {
         }
         self.registration.renew(&known).await?;
         let hello = self.hello(&known);
-        let link = Link::open(&self.shared.context, hello).await;
+        let link = Link::open(&self.shared.context, &self.namespace, hello).await;
         let mut link = link.map_err(|status| Refusal::unavailable(status.message()))?;
         let mut share = self.shared.slots.share();
         let mut heartbeat = interval(HEARTBEAT_INTERVAL);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn command(body: Body) -> Command {
-        Command::new(Namespace::default_namespace(), body)
+        body.into_command(Namespace::default_namespace())
     }
 
     fn knows(term: u64, leader: Option<u64>) -> Leadership {

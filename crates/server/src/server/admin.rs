@@ -35,7 +35,7 @@ pub(super) fn serve(
 
 fn router(context: &Arc<Context>) -> Router {
     let middleware = Middleware::new(
-        context.gateway.replica().leadership(),
+        context.gateway.home().replica().leadership(),
         context.metrics.requests.clone(),
         context.tracer.clone(),
         PortMemory {

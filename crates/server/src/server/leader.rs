@@ -1,8 +1,7 @@
 //! Starts the leader's parts on this node.
 
 use crate::context::Context;
-use flotilla_engine::CommandKind;
-use flotilla_engine::ids::Namespace;
+use flotilla_engine::{CommandKind, CommandScope};
 use flotilla_leader::{Hub, Observer};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +15,16 @@ impl Observer for NodeObserver {
         self.0.metrics.timers_read(due_ms);
     }
 
-    fn command_ended(&self, kind: CommandKind, namespace: &Namespace, elapsed: Duration) {
+    fn command_ended(&self, kind: CommandKind, scope: &CommandScope, elapsed: Duration) {
         let slow_commands = self.0.gateway.slow_commands();
-        slow_commands.observe(kind, namespace, elapsed);
+        slow_commands.observe(kind, scope, elapsed);
     }
 }
 
 /// Starts the leader's parts, which wait until the node leads. They end with `context.shutdown`.
 pub(super) fn start(context: &Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
     flotilla_leader::start(flotilla_leader::Context {
-        replica: context.gateway.replica().clone(),
+        replica: context.gateway.home().replica().clone(),
         hub,
         schemas: Arc::clone(&context.schemas),
         observer: Arc::new(NodeObserver(Arc::clone(context))),

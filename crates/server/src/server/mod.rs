@@ -173,7 +173,7 @@ impl Server {
 
     /// Whether the node can continue, as `/livez` reports: a function that outlives the server.
     pub fn liveness(&self) -> impl Fn() -> bool + Send + use<> {
-        let fatal = self.context.gateway.replica().fatal();
+        let fatal = self.context.gateway.home().replica().fatal();
         move || fatal.borrow().is_none()
     }
 
@@ -183,7 +183,7 @@ impl Server {
     /// # Errors
     /// [`ServerError::Form`] if this node is not a first member, or the cluster cannot be formed in an hour.
     pub async fn form(&self) -> Result<(), ServerError> {
-        let replica = self.context.gateway.replica();
+        let replica = self.context.gateway.home().replica();
         replica.form(Instant::now() + FORMATION_TIMEOUT).await?;
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Server {
     /// [`ServerError::Fatal`] if the replica cannot continue, [`ServerError::Stopped`] if the node
     /// is stopped meanwhile.
     pub async fn ready(&self) -> Result<(), ServerError> {
-        let replica = self.context.gateway.replica();
+        let replica = self.context.gateway.home().replica();
         loop {
             tokio::select! {
                 error = fatal(replica) => return Err(error),
@@ -217,7 +217,7 @@ impl Server {
         mut self,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServerError> {
-        let replica = self.context.gateway.replica();
+        let replica = self.context.gateway.home().replica();
         let result = tokio::select! {
             () = shutdown => Ok(()),
             error = fatal(replica) => Err(error),
@@ -237,7 +237,7 @@ impl Server {
     async fn stop(mut self) {
         tracing::info!("the node is stopping");
         // First: while this node drains, it would fire no timers and assign no tasks.
-        self.context.gateway.replica().hand_over().await;
+        self.context.gateway.home().replica().hand_over().await;
         self.context.shutdown.cancel();
         let ended = timeout(STOP_GRACE, join_all(self.tasks.drain(..))).await;
         for error in ended
@@ -251,7 +251,7 @@ impl Server {
         if !self.serving.is_finished() && timeout(STOP_GRACE, &mut self.serving).await.is_err() {
             self.serving.abort();
         }
-        self.context.gateway.replica().shutdown().await;
+        self.context.gateway.home().replica().shutdown().await;
         if let Some(tracer) = self.context.tracer.clone() {
             // Spans that could not be sent are lost; the log says so.
             drop(tokio::task::spawn_blocking(move || tracer.stop()).await);

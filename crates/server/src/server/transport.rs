@@ -76,7 +76,7 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
     let shutdown = context.shutdown.clone();
     let requests = context.metrics.requests.clone();
     let middleware = Middleware::new(
-        context.gateway.replica().leadership(),
+        context.gateway.home().replica().leadership(),
         requests,
         context.tracer.clone(),
         PortMemory {

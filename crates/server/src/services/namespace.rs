@@ -67,14 +67,15 @@ async fn create(
     request: v1::CreateNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::CreateNamespaceResponse, Refusal> {
+    let home = context.gateway.home();
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         // Unlike elsewhere, an empty name is invalid: no caller means to create or delete
         // `default`.
-        namespace: request::named_namespace(&request.name)?,
-        body: exercise::create_namespace(context.gateway.engine_version()),
+        scope: request::named_namespace(&request.name)?,
+        body: exercise::create_namespace(home.engine_version()),
     };
-    let reply::NamespaceCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    let reply::NamespaceCreated { is_new } = home.submit(command, deadline).await?;
     Ok(v1::CreateNamespaceResponse { created: is_new })
 }
 
@@ -87,6 +88,7 @@ async fn list(
     let list = move |reader: &dyn Reader| view::namespaces(reader, page.range());
     let found = context
         .gateway
+        .home()
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let items = found.items.into_iter().map(|(name, record)| v1::Namespace {
@@ -110,10 +112,10 @@ async fn delete(
     loop {
         let command = Command {
             request_id: Some(request_id),
-            namespace: namespace.clone(),
+            scope: namespace.clone(),
             body: DeleteNamespace {},
         };
-        let reply = context.gateway.submit(command, deadline).await?;
+        let reply = context.gateway.home().submit(command, deadline).await?;
         deleted |= reply.is_found;
         if !reply.has_more {
             return Ok(v1::DeleteNamespaceResponse { deleted });

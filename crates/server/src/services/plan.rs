@@ -56,17 +56,17 @@ async fn get(
     deadline: Instant,
 ) -> Result<v1::PlanStatus, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = PlanRef {
         workflow: request::name(WorkflowName::new(request.workflow))?,
         plan: request::name(PlanName::new(request.plan))?,
     };
-    let now_ms = context.gateway.replica().now_ms();
+    let now_ms = gateway.replica().now_ms();
     let look_up = |reader: &dyn Reader| {
         let found = view::plan(reader, &namespace, &name, now_ms)?;
         Lookup::new(found, reader, &namespace, &name.workflow)
     };
-    match context
-        .gateway
+    match gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?
     {
@@ -91,9 +91,13 @@ async fn reset(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    let reply::Done {} = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::ResetPlanResponse {})
 }

@@ -57,7 +57,8 @@ async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
         }
         Ok(left)
     };
-    let gateway = &context.gateway;
+    // The entry is one of this node's only group.
+    let gateway = context.gateway.home();
     let deadline = Instant::now() + BACKGROUND_DEADLINE;
     match gateway.scan(Freshness::Stale, deadline, read).await {
         Ok(visits) => {

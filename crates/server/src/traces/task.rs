@@ -5,17 +5,16 @@ use super::tracer::Tracer;
 use crate::context::Context;
 use crate::embedded;
 use flotilla_api::v1;
-use flotilla_engine::ids::ActionRunNumber;
-use flotilla_engine::{Body, view};
+use flotilla_engine::{Body, TaskToken, view};
 use flotilla_trace::{TaskFacts, TaskSpan, traceparent};
 use std::sync::Arc;
 
-/// The header value that a task of this action run carries to its worker; `None` if the task
+/// The header value that a task carries to its worker; `None` if the task
 /// belongs to no step, or its trace is not sampled.
-pub(crate) fn carried(context: &Context, action_run: ActionRunNumber) -> Option<String> {
+pub(crate) fn carried(context: &Context, token: &TaskToken) -> Option<String> {
     let tracer = context.tracer.as_ref()?;
-    let gateway = &context.gateway;
-    let visit = gateway.read_here(|reader| view::task_visit(reader, action_run));
+    let gateway = context.gateway.of_task(token);
+    let visit = gateway.read_here(|reader| view::task_visit(reader, token.action_run));
     // A task whose trace cannot be read is delivered anyway.
     let visit = visit.ok()??;
     let placed = tracer.place(&visit.key, visit.trace.as_ref())?;

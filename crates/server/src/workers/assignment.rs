@@ -19,6 +19,7 @@ pub(super) fn read(
     let reference = assignment.input;
     let input = context
         .gateway
+        .of(&assignment.namespace)
         .read_here(move |reader| view::payload(reader, reference))?;
     Ok(to_wire(context, assignment, input))
 }
@@ -38,7 +39,7 @@ pub(super) fn to_wire(
         task_token: assignment.token.to_string(),
         report_url: http::report_url(context, &task_id),
         task_id,
-        traceparent: traces::carried(context, assignment.token.action_run),
+        traceparent: traces::carried(context, &assignment.token),
         action_run_id: assignment.token.action_run.to_string(),
         action: assignment.action.to_string(),
         input: input.as_str().to_owned().into(),

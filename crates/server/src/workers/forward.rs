@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, LEADER_CONNECT_DEADLINE, LEADER_KEEPALIVE};
+use crate::request;
 use flotilla_api::v1;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -30,14 +31,15 @@ pub(super) struct Leaders {
 }
 
 impl Leaders {
-    /// Asks the leader for tasks.
+    /// Asks the leader of the namespace for tasks.
     pub(super) async fn await_tasks(
         &self,
         context: &Context,
         request: v1::AwaitRequest,
         deadline: Instant,
     ) -> Result<v1::AwaitResponse, Status> {
-        let leadership = context.gateway.replica().leadership();
+        let namespace = request::namespace(&request.namespace)?;
+        let leadership = context.gateway.of(&namespace).replica().leadership();
         let leader = leadership.borrow().leader.clone();
         let leader = leader.filter(|leader| leader.node_id != context.node);
         let leader = leader.ok_or_else(|| Status::from(Refusal::not_leader()))?;

@@ -50,7 +50,7 @@ impl Handshake {
 
     /// Opens the worker's poll.
     pub(super) fn open(self, context: &Context, hub: &Arc<Hub>) -> Result<Session, Refusal> {
-        let replica = context.gateway.replica();
+        let replica = context.gateway.of(&self.poller.key.namespace).replica();
         let request = self.poller.request(replica)?;
         self.check_actions(request.is_embedded)?;
         Ok(Session::open(hub, replica, self.poller, request)?)

@@ -23,8 +23,12 @@ pub(super) async fn register(
     let registration = records::registration(request)?;
     let id = registration.worker_id.clone();
     let body = Body::RegisterWorker(Box::new(registration));
-    let command = Command::new(namespace.clone(), body);
-    context.gateway.submit(command, deadline).await?;
+    let command = body.into_command(namespace.clone());
+    context
+        .gateway
+        .of(&namespace)
+        .submit(command, deadline)
+        .await?;
     let worker = read(context, namespace, id, deadline).await?;
     Ok(v1::RegisterResponse {
         worker: Some(worker),
@@ -44,7 +48,11 @@ pub(super) async fn heartbeat(
         load: request.current_load,
     };
     let command = Command::new(namespace, body);
-    let heard = context.gateway.submit(command, deadline).await?;
+    let heard = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     let status = if heard.is_draining {
         v1::WorkerStatus::Draining
     } else if request.current_load == 0 {
@@ -66,13 +74,17 @@ pub(super) async fn drain(
     let worker_id = request::name(WorkerId::new(request.worker_id))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
-        body: Body::DrainWorker(DrainWorker {
+        scope: request::namespace(&request.namespace)?,
+        body: DrainWorker {
             worker_id,
             incarnation: request.incarnation,
-        }),
+        },
     };
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DrainResponse {})
 }
 
@@ -82,16 +94,20 @@ pub(super) async fn deregister(
     request: v1::DeregisterRequest,
     deadline: Instant,
 ) -> Result<v1::DeregisterResponse, Refusal> {
-    let body = Body::DeregisterWorker(DeregisterWorker {
+    let body = DeregisterWorker {
         worker_id: request::name(WorkerId::new(request.worker_id))?,
         incarnation: request.incarnation,
-    });
+    };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DeregisterResponse {})
 }
 
@@ -102,11 +118,11 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListWorkersResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let scope = namespace.clone();
     let list = move |reader: &dyn Reader| view::workers(reader, &scope, page.range());
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let row = |worker| records::record(&namespace, worker);
@@ -136,6 +152,7 @@ async fn read(
     let look_up = |reader: &dyn Reader| view::worker_with_counts(reader, &namespace, &id);
     let worker = context
         .gateway
+        .of(&namespace)
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     let worker = worker.ok_or(Rejection::WorkerNotFound(id))?;

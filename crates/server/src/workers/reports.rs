@@ -9,8 +9,8 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{
-    AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
-    Reply, TaskToken, TouchTask, reply,
+    AcceptTask, Body, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply,
+    TaskToken, TouchTask, reply,
 };
 use flotilla_leader::WorkerKey;
 use futures::future::join_all;
@@ -75,7 +75,8 @@ async fn submit(
         Ok(body) => {
             context
                 .gateway
-                .submit(Command::new(namespace, body), deadline)
+                .of(&namespace)
+                .submit(body.into_command(namespace), deadline)
                 .await
         }
         Err(refusal) => Err(refusal),
@@ -99,11 +100,13 @@ pub(super) fn completion_body(
     completion: v1::TaskCompletion,
 ) -> Result<Body, Refusal> {
     let (delay_ms, not_before_ms) = (completion.delay_ms, completion.not_before_ms);
+    let token = token(&completion.task_token)?;
+    let gateway = context.gateway.of_task(&token);
     Ok(Body::CompleteTask(CompleteTask {
-        token: token(&completion.task_token)?,
+        token,
         outcome: request::outcome(completion.outcome)?,
         output: request::json(&completion.output, "output", "null")?,
-        not_before: request::not_before(context, delay_ms, not_before_ms)?,
+        not_before: request::not_before(gateway, delay_ms, not_before_ms)?,
         state_patch: request::state_patch(&completion.state_patch)?,
         usage: request::usage(&completion.usage)?,
     }))
@@ -123,13 +126,15 @@ pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Resul
         v1::FailKind::NoRetry => FailKind::NoRetry,
         v1::FailKind::NonRetryable => FailKind::NonRetryable,
     };
+    let token = token(&failure.task_token)?;
+    let gateway = context.gateway.of_task(&token);
     Ok(Body::FailTask(FailTask {
-        token: token(&failure.task_token)?,
+        token,
         kind,
         code: Some(failure.code).filter(|code| !code.is_empty()),
         message: failure.message,
         outcome: FailureOutcome::Failure,
-        not_before: request::not_before(context, failure.delay_ms, failure.not_before_ms)?,
+        not_before: request::not_before(gateway, failure.delay_ms, failure.not_before_ms)?,
         state_patch: request::state_patch(&failure.state_patch)?,
         usage: request::usage(&failure.usage)?,
     }))

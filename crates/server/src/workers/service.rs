@@ -61,7 +61,8 @@ impl Workers {
     /// Whether polls are opened here. A node that has just become the leader opens them a moment
     /// later, and this waits for that moment. Opening a poll gives the definite answer.
     async fn is_taking_polls(&self) -> bool {
-        let leadership = self.context.gateway.replica().leadership();
+        // The hub is that of the only group.
+        let leadership = self.context.gateway.home().replica().leadership();
         let is_leading = {
             let leadership = leadership.borrow();
             leadership.is_self && leadership.is_ready
@@ -216,14 +217,18 @@ impl WorkerService for Workers {
         serve_call(call, async |deadline, request| {
             let command = Command {
                 request_id: Some(request::request_id(&request.request_id)?),
-                namespace: request::namespace(&request.namespace)?,
+                scope: request::namespace(&request.namespace)?,
                 body: AddTaskInfo {
                     token: token(&request.task_token)?,
                     content: request::info(&request.content)?,
                 },
             };
-            let reply::InfoAdded { number } =
-                self.context.gateway.submit(command, deadline).await?;
+            let reply::InfoAdded { number } = self
+                .context
+                .gateway
+                .of(&command.scope)
+                .submit(command, deadline)
+                .await?;
             Ok(v1::AddTaskInfoResponse { number })
         })
         .await

@@ -13,8 +13,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Writes};
 use flotilla_engine::{
-    Body, Command, ENGINE_VERSION, Effect, Engine, Entry, FireTimer, NodeId, Offer, Rejection,
-    Reply, Stamp, TaskToken,
+    Body, ENGINE_VERSION, Effect, Engine, Entry, FireTimer, NodeId, Offer, Rejection, Reply, Stamp,
+    TaskToken,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -52,7 +52,7 @@ impl World {
         self.raft_index += 1;
         let commands = bodies
             .into_iter()
-            .map(|body| Command::new(Namespace::default_namespace(), body))
+            .map(|body| body.into_command(Namespace::default_namespace()))
             .collect();
         let offer = Offer {
             namespace: Namespace::default_namespace(),

@@ -109,8 +109,7 @@ impl Player {
         self.now_ms += one.forward_ms;
         let commands = one.commands.iter().map(|(intent, request)| Command {
             request_id: request.map(|request| RequestId(u128::from(request))),
-            namespace: namespace(intent),
-            body: self.body(intent),
+            ..self.body(intent).into_command(namespace(intent))
         });
         Entry {
             stamp: self.stamp(),
@@ -403,7 +402,7 @@ impl Player {
 
 /// A command in the default namespace.
 pub(super) fn command(body: Body) -> Command {
-    Command::new(Namespace::default_namespace(), body)
+    body.into_command(Namespace::default_namespace())
 }
 
 /// Only what callers keep lives in two namespaces.

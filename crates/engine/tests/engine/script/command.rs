@@ -53,10 +53,9 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
             vec![body]
         }
     };
-    let command = |body| Command {
+    let command = |body: Body| Command {
         request_id,
-        namespace: namespace.clone(),
-        body,
+        ..body.into_command(namespace.clone())
     };
     bodies.into_iter().map(command).collect()
 }

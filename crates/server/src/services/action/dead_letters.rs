@@ -23,6 +23,7 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListDeadLettersResponse, Refusal> {
     let queue = Queue::new(&request.namespace, request.action)?;
+    let gateway = context.gateway.of(&queue.namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let Queue { namespace, action } = queue.clone();
     let list = move |reader: &dyn Reader| {
@@ -30,8 +31,7 @@ pub(super) async fn list(
         let found = view::dead_letters(reader, &namespace, &action, page.range())?;
         Ok((counts, found))
     };
-    let (counts, found) = context
-        .gateway
+    let (counts, found) = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let row = |dead_letter| convert::dead_letter::row(dead_letter, &queue.action);
@@ -50,12 +50,12 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::DeadLetter, Refusal> {
     let Queue { namespace, action } = Queue::new(&request.namespace, request.action)?;
+    let gateway = context.gateway.of(&namespace);
     let number = number(&request.id)?;
     let of_action = action.clone();
     let look_up =
         move |reader: &dyn Reader| view::dead_letter(reader, &namespace, &of_action, number);
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let (dead_letter, input) = found.ok_or(Rejection::DeadLetterNotFound(number))?;
@@ -157,7 +157,9 @@ struct DeadLetterBatches<MakeBody> {
     is_over: bool,
 }
 
-impl<O: Operation, MakeBody: Fn(DeadLetterSelector) -> O> DeadLetterBatches<MakeBody> {
+impl<O: Operation<Scope = Namespace>, MakeBody: Fn(DeadLetterSelector) -> O>
+    DeadLetterBatches<MakeBody>
+{
     fn new(first: Option<DeadLetterBatch>, make_body: MakeBody) -> Self {
         Self {
             is_over: first.is_none(),
@@ -178,7 +180,7 @@ impl<O: Operation, MakeBody: Fn(DeadLetterSelector) -> O> DeadLetterBatches<Make
         };
         let command = Command {
             request_id: Some(batch.request_id),
-            namespace: queue.namespace.clone(),
+            scope: queue.namespace.clone(),
             body: (self.make_body)(batch.dead_letters),
         };
         // The rest of the same dead letters. Those of this batch are gone by then, so each batch
@@ -187,7 +189,12 @@ impl<O: Operation, MakeBody: Fn(DeadLetterSelector) -> O> DeadLetterBatches<Make
             request_id: request::draw_request_id(),
             ..batch
         });
-        context.gateway.submit(command, deadline).await.map(Some)
+        context
+            .gateway
+            .of(&command.scope)
+            .submit(command, deadline)
+            .await
+            .map(Some)
     }
 }
 
@@ -216,6 +223,7 @@ async fn all(
         |reader: &dyn Reader| view::dead_letters(reader, namespace, action, PageRange::first(1));
     let found = context
         .gateway
+        .of(namespace)
         .read(Freshness::Linearizable, deadline, newest)
         .await?;
     Ok(found.items.first().map(|newest| DeadLetterBatch {

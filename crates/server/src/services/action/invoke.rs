@@ -21,21 +21,22 @@ pub(super) async fn invoke(
     deadline: Instant,
 ) -> Result<v1::InvokeActionResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let request_id = Some(request::request_id(&request.request_id)?);
     let is_waiting = request.wait;
     let body = invocation(request)?;
     let command = Command {
         request_id,
-        namespace: namespace.clone(),
+        scope: namespace.clone(),
         body,
     };
     let reply::ActionInvoked {
         action_run,
         is_existing,
-    } = context.gateway.submit(command, deadline).await?;
+    } = gateway.submit(command, deadline).await?;
     let run = if is_waiting {
         // The leader has applied the command; this node may be behind.
-        context.gateway.catch_up(deadline).await?;
+        gateway.catch_up(deadline).await?;
         Some(wait::until_ended(context, &namespace, action_run, deadline).await?)
     } else {
         None

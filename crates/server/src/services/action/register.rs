@@ -40,11 +40,14 @@ pub(super) async fn register(
     let body = Box::new(registration);
     let command = Command {
         request_id,
-        namespace: namespace.clone(),
+        scope: namespace.clone(),
         body,
     };
-    let reply::ActionRegistered { is_changed, .. } =
-        context.gateway.submit(command, deadline).await?;
+    let reply::ActionRegistered { is_changed, .. } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     let changed = is_changed;
     let action = registry::find(context, &namespace, name, deadline).await?;
     Ok(v1::RegisterActionResponse {

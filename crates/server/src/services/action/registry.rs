@@ -8,7 +8,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, DeleteAction, Rejection, SetActionEnabled, view};
+use flotilla_engine::{Command, DeleteAction, Rejection, SetActionEnabled, view};
 use tokio::time::Instant;
 
 /// Serves `GetAction`.
@@ -30,10 +30,10 @@ pub(super) async fn find(
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
     let missing = Rejection::ActionNotFound(name.clone());
+    let gateway = context.gateway.of(namespace);
     let namespace = namespace.clone();
     let look_up = move |reader: &dyn Reader| view::action(reader, &namespace, &name);
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     Ok(convert::action::message(found.ok_or(missing)?))
@@ -46,10 +46,10 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListActionsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::actions(reader, &namespace, page.range());
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     Ok(v1::ListActionsResponse {
@@ -69,21 +69,20 @@ pub(super) async fn delete(
     deadline: Instant,
 ) -> Result<v1::DeleteActionResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = request::name(ActionName::new(request.name))?;
     let request_id = Some(request::request_id(&request.request_id)?);
     // The engine's reply to a repeated delete does not say whether the action existed.
     let look_up = |reader: &dyn Reader| view::action_record(reader, &namespace, &name);
-    let found = context
-        .gateway
+    let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let body = Body::DeleteAction(DeleteAction { name });
-    context
-        .gateway
+    let body = DeleteAction { name };
+    gateway
         .submit(
             Command {
                 request_id,
-                namespace,
+                scope: namespace,
                 body,
             },
             deadline,
@@ -101,7 +100,11 @@ pub(super) async fn enable(
     deadline: Instant,
 ) -> Result<v1::EnableActionResponse, Refusal> {
     let command = switch(&request.namespace, request.name, true, &request.request_id)?;
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::EnableActionResponse {})
 }
 
@@ -112,7 +115,11 @@ pub(super) async fn disable(
     deadline: Instant,
 ) -> Result<v1::DisableActionResponse, Refusal> {
     let command = switch(&request.namespace, request.name, false, &request.request_id)?;
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DisableActionResponse {})
 }
 
@@ -121,11 +128,11 @@ fn switch(
     name: String,
     is_enabled: bool,
     request_id: &[u8],
-) -> Result<Command, Refusal> {
+) -> Result<Command<SetActionEnabled>, Refusal> {
     let name = request::name(ActionName::new(name))?;
     Ok(Command {
         request_id: Some(request::request_id(request_id)?),
-        namespace: request::namespace(namespace)?,
-        body: Body::SetActionEnabled(SetActionEnabled { name, is_enabled }),
+        scope: request::namespace(namespace)?,
+        body: SetActionEnabled { name, is_enabled },
     })
 }

@@ -29,6 +29,7 @@ pub(super) async fn get(
     wait_bounds: WaitBounds,
 ) -> Result<v1::ActionRun, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let number = number(&request.action_run_id)?;
     if request.wait_ms > WAIT_MS_MAX {
         let message = format!(
@@ -41,7 +42,7 @@ pub(super) async fn get(
     let until = wait_bounds
         .given
         .map_or(wait_end, |given| given.min(wait_end));
-    context.gateway.catch_up(wait_bounds.deadline).await?;
+    gateway.catch_up(wait_bounds.deadline).await?;
     let found = wait::until_ended(context, &namespace, number, until).await?;
     Ok(convert::action_run::message(found))
 }
@@ -54,13 +55,17 @@ pub(super) async fn cancel(
 ) -> Result<v1::CancelActionRunResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: CancelActionRun {
             action_run: number(&request.action_run_id)?,
             reason: Some(request.reason).filter(|reason| !reason.is_empty()),
         },
     };
-    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    let reply::Done {} = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::CancelActionRunResponse {})
 }
 
@@ -71,12 +76,12 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListActionRunsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = request::name(ActionName::new(request.name))?;
     let page = request::page(request.limit, &request.page_token)?;
     let list =
         move |reader: &dyn Reader| view::action_runs(reader, &namespace, &name, page.range());
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     Ok(v1::ListActionRunsResponse {

@@ -35,18 +35,15 @@ pub(super) async fn until_ended(
     until: Instant,
 ) -> Result<ActionRunView, Refusal> {
     let missing = || Refusal::from(Rejection::ActionRunNotFound(number));
+    let gateway = context.gateway.of(namespace);
     let look = || {
         let look_up = |reader: &dyn Reader| view::action_run_row(reader, namespace, number);
-        context.gateway.read_here(look_up)?.ok_or_else(missing)
+        gateway.read_here(look_up)?.ok_or_else(missing)
     };
     let whole = async || {
         let namespace = namespace.clone();
         let look_up = move |reader: &dyn Reader| view::action_run(reader, &namespace, number);
-        context
-            .gateway
-            .scan_here(look_up)
-            .await?
-            .ok_or_else(missing)
+        gateway.scan_here(look_up).await?.ok_or_else(missing)
     };
     let found = look()?;
     if !found.record.status.is_open() || until <= Instant::now() {

@@ -18,7 +18,7 @@ pub(super) async fn give(
     context: &Arc<Context>,
     deadline: Instant,
 ) -> Result<ReceiverStream<Result<v1::BackupPart, Status>>, Refusal> {
-    let backup = context.gateway.replica().backup(deadline).await?;
+    let backup = context.gateway.home().replica().backup(deadline).await?;
     tracing::info!(index = backup.header().index, "a backup begins");
     let (parts, receiver) = mpsc::channel(BACKUP_PARTS_AHEAD);
     tokio::spawn(send(Arc::clone(context), backup, parts));

@@ -32,7 +32,7 @@ impl Clusters {
     }
 
     async fn change(&self, change: ClusterChange, deadline: Instant) -> Result<bool, Refusal> {
-        let replica = self.context.gateway.replica();
+        let replica = self.context.gateway.home().replica();
         Ok(replica.change(change, deadline).await?)
     }
 }
@@ -57,8 +57,8 @@ impl ClusterService for Clusters {
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         serve_call(request, async |_, _| {
-            let status = self.context.gateway.replica().status().await;
-            let awaited = self.context.gateway.replica().awaited();
+            let replica = self.context.gateway.home().replica();
+            let (status, awaited) = (replica.status().await, replica.awaited());
             let settings = settings::read(&self.context);
             let message = convert::cluster::message(status, self.context.node);
             Ok(v1::ClusterStatus {
@@ -90,7 +90,7 @@ impl ClusterService for Clusters {
         call: Request<v1::FormClusterRequest>,
     ) -> Result<Response<v1::FormClusterResponse>, Status> {
         serve_call(call, async |deadline, _| {
-            let formed = self.context.gateway.replica().form(deadline).await?;
+            let formed = self.context.gateway.home().replica().form(deadline).await?;
             Ok(v1::FormClusterResponse {
                 cluster_id: formed.cluster_id,
                 changed: formed.is_new,
@@ -188,7 +188,7 @@ impl ClusterService for Clusters {
             let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(self.context.node);
             let rows_max = inspection_rows_max(request.limit)?;
-            let replica = self.context.gateway.replica();
+            let replica = self.context.gateway.home().replica();
             let inspection = replica.inspect(node, rows_max, deadline).await?;
             v1::NodeInspection::decode(inspection).map_err(|error| {
                 let text =
@@ -206,7 +206,7 @@ impl ClusterService for Clusters {
         serve_call(call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(self.context.node);
-            let replica = self.context.gateway.replica();
+            let replica = self.context.gateway.home().replica();
             Ok(v1::TakeSnapshotResponse {
                 node_id: node.0,
                 snapshot_index: replica.snapshot(node, deadline).await?,

@@ -7,9 +7,8 @@ use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::QuarantinedKind;
-use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Command, Rejection, ReleaseQuarantined, reply, view};
+use flotilla_engine::{ClusterScope, Command, Rejection, ReleaseQuarantined, reply, view};
 use tokio::time::Instant;
 
 /// A page of quarantined items, or those with one name.
@@ -25,6 +24,7 @@ pub(super) async fn list(
     let list = move |reader: &dyn Reader| view::quarantined(reader, page.range());
     let found = context
         .gateway
+        .home()
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let items = found.items.into_iter().map(convert::quarantine::message);
@@ -41,10 +41,10 @@ async fn find(
 ) -> Result<v1::ListQuarantinedResponse, Refusal> {
     let kind = kind(request.kind())?;
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = request.name.clone();
     let find = move |reader: &dyn Reader| view::find_quarantined(reader, kind, &namespace, &name);
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, find)
         .await?;
     if found.is_empty() {
@@ -66,13 +66,13 @@ pub(super) async fn release(
 ) -> Result<v1::ReleaseQuarantinedResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: Namespace::default_namespace(),
+        scope: ClusterScope,
         body: ReleaseQuarantined {
             kind: kind(request.kind())?,
             number: request.number,
         },
     };
-    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    let reply::Done {} = context.gateway.home().submit(command, deadline).await?;
     Ok(v1::ReleaseQuarantinedResponse {})
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use flotilla_api::v1::workflow_service_server::WorkflowService;
     use flotilla_engine::Body;
     use flotilla_engine::definition::{StepIndex, Target};
-    use flotilla_engine::ids::{RunId, SignalType, WorkflowName};
+    use flotilla_engine::ids::{Namespace, RunId, SignalType, WorkflowName};
     use flotilla_engine::json::Json;
     use flotilla_engine::{CreateDefinition, SignalRun, StartRun, VersionChoice};
     use std::sync::Arc;
@@ -145,8 +145,9 @@ start:
             scope: None,
             signal_id: None,
         });
-        let command = Command::new(Namespace::default_namespace(), body);
-        let refused = node.context.gateway.submit(command, deadline()).await;
+        let command = body.into_command(Namespace::default_namespace());
+        let gateway = node.context.gateway.home();
+        let refused = gateway.submit(command, deadline()).await;
         refused.unwrap_err()
     }
 

@@ -4,13 +4,16 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::Namespace;
-use flotilla_engine::{Command, SetClusterSettings, reply, view};
+use flotilla_engine::{ClusterScope, Command, SetClusterSettings, reply, view};
 use tokio::time::Instant;
 
 /// The settings as this node has applied them; `None` while it must not read the state.
 pub(super) fn read(context: &Context) -> Option<v1::ClusterSettings> {
-    let settings = context.gateway.read_here(view::cluster_settings).ok()?;
+    let settings = context
+        .gateway
+        .home()
+        .read_here(view::cluster_settings)
+        .ok()?;
     Some(v1::ClusterSettings {
         max_request_ids: settings.requests_max,
     })
@@ -32,10 +35,10 @@ pub(super) async fn set(
     body.check()?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: Namespace::default_namespace(),
+        scope: ClusterScope,
         body,
     };
-    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    let reply::Done {} = context.gateway.home().submit(command, deadline).await?;
     Ok(v1::SetClusterSettingsResponse {})
 }
 

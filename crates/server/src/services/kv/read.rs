@@ -38,12 +38,11 @@ pub(crate) async fn find(
     key: &KvKey,
     deadline: Instant,
 ) -> Result<Option<KeyRecord>, Refusal> {
-    context.gateway.catch_up(deadline).await?;
+    let gateway = context.gateway.of(namespace);
+    gateway.catch_up(deadline).await?;
     // Keys that have expired by the time of the last entry that this read must see are gone.
-    let now_ms = context.gateway.replica().now_ms();
-    context
-        .gateway
-        .read_here(|reader| view::key(reader, namespace, key, now_ms))
+    let now_ms = gateway.replica().now_ms();
+    gateway.read_here(|reader| view::key(reader, namespace, key, now_ms))
 }
 
 /// Serves `ScanKeys`.
@@ -53,6 +52,7 @@ pub(super) async fn scan(
     deadline: Instant,
 ) -> Result<v1::ScanKeysResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let prefix = request.prefix;
     if prefix.len() > NAME_BYTES_MAX {
         let message = format!(
@@ -62,8 +62,8 @@ pub(super) async fn scan(
         return Err(Refusal::invalid("prefix", message));
     }
     let page = request::page(request.limit, &request.page_token)?;
-    context.gateway.catch_up(deadline).await?;
-    let now_ms = context.gateway.replica().now_ms();
+    gateway.catch_up(deadline).await?;
+    let now_ms = gateway.replica().now_ms();
     let list = move |reader: &dyn Reader| {
         let selection = KeySelection {
             prefix: &prefix,
@@ -71,10 +71,7 @@ pub(super) async fn scan(
         };
         view::keys(reader, &namespace, selection, page.range())
     };
-    let found = context
-        .gateway
-        .scan(Freshness::Stale, deadline, list)
-        .await?;
+    let found = gateway.scan(Freshness::Stale, deadline, list).await?;
     let items = found.items.into_iter();
     Ok(v1::ScanKeysResponse {
         items: items

@@ -18,10 +18,14 @@ pub(super) async fn set(
     let command = Command {
         // A retried conditional write without a request id would conflict with itself.
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: write(request)?,
     };
-    let reply::KeySet { version } = context.gateway.submit(command, deadline).await?;
+    let reply::KeySet { version } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::SetKeyResponse { version })
 }
 
@@ -60,10 +64,14 @@ pub(super) async fn delete(
     let key = request::name(KvKey::new(request.key))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: DeleteKey { key },
     };
-    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    let reply::Deleted { is_found } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DeleteKeyResponse { deleted: is_found })
 }
 

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::ConsumerName;
+use flotilla_engine::ids::{ConsumerName, Namespace};
 use flotilla_engine::limits::LEASE_MS_MAX;
 use flotilla_engine::reply::DeliveriesEnded;
 use flotilla_engine::{AckRecords, Command, NackRecords, Operation, TakeId, TouchRecords};
@@ -50,11 +50,15 @@ pub(super) async fn nack(
 async fn submit_ack(
     context: &Context,
     namespace: &str,
-    body: impl Operation<Reply = DeliveriesEnded>,
+    body: impl Operation<Scope = Namespace, Reply = DeliveriesEnded>,
     deadline: Instant,
 ) -> Result<u32, Refusal> {
     let command = Command::new(request::namespace(namespace)?, body);
-    let settled = context.gateway.submit(command, deadline).await?;
+    let settled = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(settled.count)
 }
 
@@ -73,7 +77,11 @@ pub(super) async fn touch(
         extend_ms: request.extend_ms,
     };
     let command = Command::new(request::namespace(&request.namespace)?, body);
-    let touched = context.gateway.submit(command, deadline).await?;
+    let touched = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::TouchRecordsResponse {
         ack_deadline_at_ms: touched.expires_at_ms,
     })

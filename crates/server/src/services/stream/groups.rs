@@ -25,13 +25,17 @@ pub(super) async fn create(
 ) -> Result<v1::CreateGroupResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: CreateGroup {
             group: name::group(request.stream, request.group)?,
             new: new_group(&request.settings.unwrap_or_default())?,
         },
     };
-    let reply::GroupCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    let reply::GroupCreated { is_new } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::CreateGroupResponse { created: is_new })
 }
 
@@ -59,6 +63,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::GroupInfo, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = name::group(request.stream, request.group)?;
     let scope = (namespace.clone(), name.clone());
     let look_up = move |reader: &dyn Reader| -> Result<_, StoreError> {
@@ -66,8 +71,7 @@ pub(super) async fn get(
         let consumers = view::consumers(reader, &scope.0, &scope.1)?;
         Ok(group.map(|group| (group, consumers)))
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let Some((group, consumers)) = found else {
@@ -85,7 +89,7 @@ pub(super) async fn get(
 /// Which is missing: the stream, or only its group.
 fn missing(context: &Context, namespace: &Namespace, name: GroupRef) -> Refusal {
     let look_up = |reader: &dyn Reader| view::stream(reader, namespace, &name.stream);
-    match context.gateway.read_here(look_up) {
+    match context.gateway.of(namespace).read_here(look_up) {
         Ok(Some(_)) => Rejection::GroupNotFound(name).into(),
         Ok(None) => Rejection::StreamNotFound(name.stream).into(),
         Err(refusal) => refusal,
@@ -99,6 +103,7 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListGroupsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let stream = request::name(StreamName::new(request.stream))?;
     let page = request::page(request.limit, &request.page_token)?;
     let scope = stream.clone();
@@ -108,8 +113,7 @@ pub(super) async fn list(
         }
         view::groups(reader, &namespace, &scope, page.range()).map(Some)
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let found = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
@@ -129,6 +133,7 @@ pub(super) async fn pending(
     deadline: Instant,
 ) -> Result<v1::ListPendingResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = name::group(request.stream, request.group)?;
     let limit = request::rows_max(request.limit)?;
     let scope = (namespace.clone(), name.clone());
@@ -138,8 +143,7 @@ pub(super) async fn pending(
         }
         view::pending(reader, &scope.0, &scope.1, limit).map(Some)
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let Some(found) = found else {
@@ -159,9 +163,13 @@ pub(super) async fn delete(
     let group = name::group(request.stream, request.group)?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: DeleteGroup { group },
     };
-    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    let reply::Deleted { is_found } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DeleteGroupResponse { deleted: is_found })
 }

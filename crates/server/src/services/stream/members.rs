@@ -20,6 +20,7 @@ pub(super) async fn join(
     deadline: Instant,
 ) -> Result<v1::JoinGroupResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let group = name::group(request.stream, request.group)?;
     require_stream(context, &namespace, &group.stream, deadline).await?;
     let worker = match request.worker_id.as_str() {
@@ -36,10 +37,9 @@ pub(super) async fn join(
     };
     // The incarnation makes a retry safe.
     let command = Command::new(namespace.clone(), body);
-    let reply::GroupJoined { ack_timeout_ms } = context.gateway.submit(command, deadline).await?;
+    let reply::GroupJoined { ack_timeout_ms } = gateway.submit(command, deadline).await?;
     let look_up = |reader: &dyn Reader| view::group(reader, &namespace, &group);
-    let found = context
-        .gateway
+    let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     let found = found.ok_or_else(|| Rejection::GroupNotFound(group.clone()))?;
@@ -58,7 +58,8 @@ async fn require_stream(
 ) -> Result<(), Refusal> {
     for freshness in [Freshness::Stale, Freshness::Linearizable] {
         let look_up = |reader: &dyn Reader| view::stream(reader, namespace, stream);
-        let found = context.gateway.read(freshness, deadline, look_up).await?;
+        let gateway = context.gateway.of(namespace);
+        let found = gateway.read(freshness, deadline, look_up).await?;
         if found.is_some() {
             return Ok(());
         }
@@ -74,13 +75,17 @@ pub(super) async fn leave(
 ) -> Result<v1::LeaveGroupResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: LeaveGroup {
             group: name::group(request.stream, request.group)?,
             consumer: request::name(ConsumerName::new(request.consumer))?,
             incarnation: request.incarnation,
         },
     };
-    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    let reply::Deleted { is_found } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::LeaveGroupResponse { left: is_found })
 }

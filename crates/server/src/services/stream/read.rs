@@ -25,6 +25,7 @@ pub(super) async fn read(
 ) -> Result<v1::ReadRecordsResponse, Refusal> {
     request::within("block_ms", request.block_ms, 0..=WAIT_MS_MAX)?;
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let mut range = range(&request)?;
     let is_at_tail = range.from == StreamPosition::Tail;
     let stream = request::name(StreamName::new(request.stream))?;
@@ -32,7 +33,7 @@ pub(super) async fn read(
     // The watch begins before the read, so that no change is missed between the two.
     let end_watch = (namespace.clone(), stream.clone());
     let mut end_watch = context.watchers.streams.watch(end_watch)?;
-    context.gateway.catch_up(wait_bounds.deadline).await?;
+    gateway.catch_up(wait_bounds.deadline).await?;
     loop {
         let section = Section {
             namespace: namespace.clone(),
@@ -110,6 +111,7 @@ async fn look(
         stream,
         range,
     } = section;
+    let gateway = context.gateway.of(&namespace);
     let scan = move |reader: &dyn Reader| {
         let read = |range: &RecordRange| -> Result<_, StoreError> {
             view::records(reader, &namespace, &stream, range)
@@ -126,5 +128,5 @@ async fn look(
             !page.records.is_empty() && read(&rest)?.is_some_and(|rest| !rest.records.is_empty());
         Ok(Some((page, has_more)))
     };
-    context.gateway.scan(Freshness::Stale, deadline, scan).await
+    gateway.scan(Freshness::Stale, deadline, scan).await
 }

@@ -23,13 +23,17 @@ pub(super) async fn create(
     let settings = settings(&request)?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: CreateStream {
             stream: request::name(StreamName::new(request.name))?,
             settings,
         },
     };
-    let reply::StreamCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    let reply::StreamCreated { is_new } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::CreateStreamResponse { created: is_new })
 }
 
@@ -55,10 +59,10 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::StreamInfo, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let name = request::name(StreamName::new(request.name))?;
     let look_up = |reader: &dyn Reader| view::stream(reader, &namespace, &name);
-    let found = context
-        .gateway
+    let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     Ok(convert::stream::message(
@@ -73,10 +77,10 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListStreamsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| view::streams(reader, &namespace, page.range());
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     Ok(v1::ListStreamsResponse {
@@ -98,9 +102,13 @@ pub(super) async fn delete(
     let stream = request::name(StreamName::new(request.name))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: DeleteStream { stream },
     };
-    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    let reply::Deleted { is_found } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DeleteStreamResponse { deleted: is_found })
 }

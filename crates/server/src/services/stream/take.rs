@@ -9,7 +9,7 @@ use super::{Streams, WaitBounds};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
-use crate::gateway::Freshness;
+use crate::gateway::{Freshness, GroupGateway};
 use crate::limits::{DEADLINE_DEFAULT, WAIT_MS_MAX};
 use crate::request;
 use crate::watch;
@@ -82,7 +82,7 @@ pub(super) async fn take(
             count_max: count(limit(request.limit)?),
         },
     };
-    taker.context.gateway.catch_up(wait_bounds.deadline).await?;
+    taker.gateway().catch_up(wait_bounds.deadline).await?;
     let mut given = taker.given().await?;
     if given.is_empty() {
         given = taker.wait(&streams.turns, until).await?;
@@ -141,16 +141,21 @@ impl Taker<'_> {
         }
     }
 
+    fn gateway(&self) -> GroupGateway<'_> {
+        self.context.gateway.of(&self.namespace)
+    }
+
     fn has_records(&self) -> Result<bool, Refusal> {
-        let now_ms = self.context.gateway.replica().now_ms();
-        self.context.gateway.read_here(|reader: &dyn Reader| {
+        let gateway = self.gateway();
+        let now_ms = gateway.replica().now_ms();
+        gateway.read_here(|reader: &dyn Reader| {
             view::has_records(reader, &self.namespace, &self.body, now_ms)
         })
     }
 
     /// Takes the available records. This node has applied the take when this returns.
     async fn take(&self) -> Result<Vec<DeliveredView>, Refusal> {
-        let gateway = &self.context.gateway;
+        let gateway = self.gateway();
         // The take id makes a retry safe.
         let body = self.body.clone();
         let command = Command::new(self.namespace.clone(), body);
@@ -166,7 +171,7 @@ impl Taker<'_> {
     async fn given(&self) -> Result<Vec<DeliveredView>, Refusal> {
         let (namespace, body) = (self.namespace.clone(), self.body.clone());
         let scan = move |reader: &dyn Reader| view::delivery(reader, &namespace, &body);
-        let gateway = &self.context.gateway;
+        let gateway = self.gateway();
         gateway.scan(Freshness::Stale, self.deadline, scan).await
     }
 }

@@ -25,13 +25,17 @@ pub(super) async fn append(
     let count = records.len();
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: AppendRecords {
             stream: request::name(StreamName::new(request.stream))?,
             records,
         },
     };
-    let reply::RecordsAppended { first } = context.gateway.submit(command, deadline).await?;
+    let reply::RecordsAppended { first } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     {
         let ids = successors(Some(first), |id| Some(RecordId::next(*id)));
         Ok(v1::AppendRecordsResponse {
@@ -65,12 +69,16 @@ pub(super) async fn trim(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: TrimStream {
             stream: request::name(StreamName::new(request.name))?,
             to,
         },
     };
-    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    let reply::Done {} = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::TrimStreamResponse {})
 }

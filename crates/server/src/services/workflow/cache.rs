@@ -23,14 +23,18 @@ pub(super) async fn invalidate(
     loop {
         let command = Command {
             request_id: Some(request_id),
-            namespace: namespace.clone(),
+            scope: namespace.clone(),
             body: InvalidateCache {
                 event: event.clone(),
                 workflow: workflow.clone(),
                 after,
             },
         };
-        let reply: reply::CacheInvalidated = context.gateway.submit(command, deadline).await?;
+        let reply: reply::CacheInvalidated = context
+            .gateway
+            .of(&command.scope)
+            .submit(command, deadline)
+            .await?;
         plan_count += u64::from(reply.plan_count);
         if reply.next.is_none() {
             return Ok(v1::InvalidateCacheResponse { plan_count });

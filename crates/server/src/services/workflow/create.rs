@@ -37,14 +37,18 @@ pub(super) async fn create(
     let body = Box::new(create);
     let command = Command {
         request_id: Some(request_id),
-        namespace,
+        scope: namespace,
         body,
     };
     let reply::DefinitionCreated {
         revision,
         is_new,
         is_latest,
-    } = context.gateway.submit(command, deadline).await?;
+    } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::CreateWorkflowResponse {
         name,
         version,

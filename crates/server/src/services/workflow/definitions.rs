@@ -9,7 +9,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    Body, Command, Rejection, SetWorkflowEnabled, VersionChoice, WorkflowRejection, view,
+    Command, Rejection, SetWorkflowEnabled, VersionChoice, WorkflowRejection, view,
 };
 use tokio::time::Instant;
 
@@ -20,6 +20,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::Workflow, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let workflow = request::name(WorkflowName::new(request.name))?;
     let choice = request::version_choice(request.version, request.revision)?;
     let choice = choice.unwrap_or(VersionChoice::Latest);
@@ -35,8 +36,7 @@ pub(super) async fn get(
         };
         Ok(Ok((view, source, triggers)))
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, look_up)
         .await?;
     let (view, source, triggers) = found?;
@@ -88,12 +88,12 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListWorkflowsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let list = move |reader: &dyn Reader| {
         view::workflows(reader, &namespace, page.range(), convert::workflow::row)
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     Ok(v1::ListWorkflowsResponse {
@@ -109,14 +109,14 @@ pub(super) async fn revisions(
     deadline: Instant,
 ) -> Result<v1::ListRevisionsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let workflow = request::name(WorkflowName::new(request.workflow))?;
     let page = request::page(request.limit, &request.page_token)?;
     let key = (namespace, workflow.clone());
     let list = move |reader: &dyn Reader| {
         view::revisions(reader, &key, page.range(), convert::workflow::row)
     };
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::Linearizable, deadline, list)
         .await?;
     let found = found.ok_or(Rejection::WorkflowNotFound(workflow))?;
@@ -133,7 +133,11 @@ pub(super) async fn enable(
     deadline: Instant,
 ) -> Result<v1::EnableWorkflowResponse, Refusal> {
     let command = switch(&request.namespace, request.name, true, &request.request_id)?;
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::EnableWorkflowResponse {})
 }
 
@@ -144,7 +148,11 @@ pub(super) async fn disable(
     deadline: Instant,
 ) -> Result<v1::DisableWorkflowResponse, Refusal> {
     let command = switch(&request.namespace, request.name, false, &request.request_id)?;
-    context.gateway.submit(command, deadline).await?;
+    context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DisableWorkflowResponse {})
 }
 
@@ -153,14 +161,14 @@ fn switch(
     name: String,
     is_enabled: bool,
     request_id: &[u8],
-) -> Result<Command, Refusal> {
+) -> Result<Command<SetWorkflowEnabled>, Refusal> {
     let workflow = request::name(WorkflowName::new(name))?;
     Ok(Command {
         request_id: Some(request::request_id(request_id)?),
-        namespace: request::namespace(namespace)?,
-        body: Body::SetWorkflowEnabled(SetWorkflowEnabled {
+        scope: request::namespace(namespace)?,
+        body: SetWorkflowEnabled {
             workflow,
             is_enabled,
-        }),
+        },
     })
 }

@@ -21,12 +21,16 @@ pub(super) async fn delete(
     loop {
         let command = Command {
             request_id: Some(request_id),
-            namespace: namespace.clone(),
+            scope: namespace.clone(),
             body: DeleteWorkflow {
                 workflow: workflow.clone(),
             },
         };
-        let reply: reply::WorkflowDeleted = context.gateway.submit(command, deadline).await?;
+        let reply: reply::WorkflowDeleted = context
+            .gateway
+            .of(&command.scope)
+            .submit(command, deadline)
+            .await?;
         deleted |= reply.is_found;
         if !reply.has_more {
             return Ok(v1::DeleteWorkflowResponse { deleted });

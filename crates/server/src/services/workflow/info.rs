@@ -18,13 +18,17 @@ pub(super) async fn add(
 ) -> Result<v1::AddInfoResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body: AddInfo {
             run_id: request::run_id(request.run_id)?,
             content: request::info(&request.content)?,
         },
     };
-    let reply::InfoAdded { number } = context.gateway.submit(command, deadline).await?;
+    let reply::InfoAdded { number } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::AddInfoResponse { number })
 }
 
@@ -35,6 +39,7 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListInfoResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let range = InfoRange {
         after: request.after,
@@ -42,8 +47,7 @@ pub(super) async fn list(
     };
     let missing = Rejection::RunNotFound(run_id.clone());
     let list = move |reader: &dyn Reader| view::infos(reader, &namespace, &run_id, range);
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::of(request.stale), deadline, list)
         .await?;
     let page = found.ok_or(missing)?;

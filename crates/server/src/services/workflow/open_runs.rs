@@ -4,6 +4,7 @@
 use crate::context::Context;
 use crate::convert::run as convert;
 use crate::errors::Refusal;
+use crate::gateway::GroupGateway;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Comment, ScopePathText, SignalId, SignalType, StepName};
@@ -35,13 +36,17 @@ pub(super) async fn signal(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
     let reply::SignalAccepted {
         is_repeated,
         is_kept,
-    } = context.gateway.submit(command, deadline).await?;
+    } = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::SignalRunResponse {
         existing: is_repeated,
         kept: is_kept,
@@ -66,10 +71,14 @@ pub(super) async fn decide_approval(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::ApprovalDecided = context.gateway.submit(command, deadline).await?;
+    let reply: reply::ApprovalDecided = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::DecideApprovalResponse {
         step: reply.step.to_string(),
         visit: reply.visit,
@@ -88,16 +97,18 @@ pub(super) async fn complete_step(
         scope: request::optional(request.scope.clone(), ScopePathText::new)?,
         visit: request.visit,
     };
+    let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: namespace,
         body: CompleteStep {
             run_id: request::run_id(request.run_id.clone())?,
             selector,
-            report: step_report(context, request)?,
+            report: step_report(gateway, request)?,
         },
     };
-    let reply: reply::StepReported = context.gateway.submit(command, deadline).await?;
+    let reply: reply::StepReported = gateway.submit(command, deadline).await?;
     Ok(v1::CompleteStepResponse {
         step: reply.step.to_string(),
         visit: reply.visit,
@@ -105,7 +116,10 @@ pub(super) async fn complete_step(
 }
 
 /// The report: an outcome with an output, or a failure with a code.
-fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<TaskReport, Refusal> {
+fn step_report(
+    gateway: GroupGateway<'_>,
+    request: v1::CompleteStepRequest,
+) -> Result<TaskReport, Refusal> {
     let (outcome, output) = match request.failure_code.as_str() {
         "" if !request.failure_message.is_empty() => {
             let message = "expected a `failure_code` with the `failure_message`, but it is empty";
@@ -133,7 +147,7 @@ fn step_report(context: &Context, request: v1::CompleteStepRequest) -> Result<Ta
     Ok(TaskReport {
         outcome: request::outcome(outcome)?,
         output,
-        not_before: request::not_before(context, request.delay_ms, request.not_before_ms)?,
+        not_before: request::not_before(gateway, request.delay_ms, request.not_before_ms)?,
         state_patch: request::state_patch(&request.state_patch)?,
         usage: request::usage(&request.usage)?,
     })
@@ -166,10 +180,14 @@ pub(super) async fn resume(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::RunResumed = context.gateway.submit(command, deadline).await?;
+    let reply: reply::RunResumed = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::ResumeRunResponse {
         step: reply.step.map(|step| step.to_string()).unwrap_or_default(),
         queued: reply.is_queued,
@@ -192,10 +210,14 @@ pub(super) async fn cancel(
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
-        namespace: request::namespace(&request.namespace)?,
+        scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::RunCancelled = context.gateway.submit(command, deadline).await?;
+    let reply: reply::RunCancelled = context
+        .gateway
+        .of(&command.scope)
+        .submit(command, deadline)
+        .await?;
     Ok(v1::CancelRunResponse {
         phase: convert::phase(reply.phase).into(),
         ended: reply.has_ended,

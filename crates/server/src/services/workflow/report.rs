@@ -18,13 +18,13 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::GetRunReportResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let page = request::page(request.limit, &request.page_token)?;
     let missing = Rejection::RunNotFound(run_id.clone());
     let look_up =
         move |reader: &dyn Reader| view::report(reader, &namespace, &run_id, page.range());
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::of(request.stale), deadline, look_up)
         .await?;
     let report = match found {

@@ -64,7 +64,7 @@ async fn origin(
     run_id: &RunId,
     deadline: Instant,
 ) -> Result<RunOrigin, Refusal> {
-    let gateway = &workflows.context.gateway;
+    let gateway = workflows.context.gateway.of(namespace);
     let key = (namespace.clone(), run_id.clone());
     let look_up = move |reader: &dyn Reader| view::run_origin(reader, &key.0, &key.1);
     let found = gateway

@@ -21,11 +21,12 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::Run, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let missing = Rejection::RunNotFound(run_id.clone());
     let look_up = move |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
     let freshness = Freshness::of(request.stale);
-    let found = context.gateway.scan(freshness, deadline, look_up).await?;
+    let found = gateway.scan(freshness, deadline, look_up).await?;
     Ok(convert::run::message(found.ok_or(missing)?))
 }
 
@@ -36,6 +37,7 @@ pub(super) async fn step_output(
     deadline: Instant,
 ) -> Result<v1::GetStepOutputResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let selector = StepResultSelector {
         step: request::name(StepName::new(request.step))?,
@@ -47,7 +49,7 @@ pub(super) async fn step_output(
     let look_up =
         move |reader: &dyn Reader| view::step_output(reader, &namespace, &run_id, &selector);
     let freshness = Freshness::of(request.stale);
-    match context.gateway.scan(freshness, deadline, look_up).await? {
+    match gateway.scan(freshness, deadline, look_up).await? {
         FoundOutput::NoRun => Err(no_run.into()),
         FoundOutput::NoResult => Err(no_result),
         FoundOutput::Found(found) => Ok(v1::GetStepOutputResponse {
@@ -78,6 +80,7 @@ pub(super) async fn list(
     deadline: Instant,
 ) -> Result<v1::ListRunsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let page = request::page(request.limit, &request.page_token)?;
     let freshness = Freshness::of(request.stale);
     let is_first = request.page_token.is_empty();
@@ -92,7 +95,7 @@ pub(super) async fn list(
         };
         Ok((found, unknown))
     };
-    let (found, unknown) = context.gateway.scan(freshness, deadline, list).await?;
+    let (found, unknown) = gateway.scan(freshness, deadline, list).await?;
     Ok(v1::ListRunsResponse {
         items: found.items.into_iter().map(convert::run::row).collect(),
         next_page_token: request::page_token(found.next),
@@ -107,6 +110,7 @@ pub(super) async fn history(
     deadline: Instant,
 ) -> Result<v1::GetHistoryResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let range = HistoryRange {
         after_seq: request.after_seq,
@@ -114,8 +118,7 @@ pub(super) async fn history(
     };
     let missing = Rejection::RunNotFound(run_id.clone());
     let list = move |reader: &dyn Reader| view::history(reader, &namespace, &run_id, range);
-    let found = context
-        .gateway
+    let found = gateway
         .scan(Freshness::of(request.stale), deadline, list)
         .await?;
     let page = found.ok_or(missing)?;

@@ -25,6 +25,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::Schedule, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let workflow = request::name(WorkflowName::new(request.workflow))?;
     let look_up = |reader: &dyn Reader| {
         let latest = VersionChoice::Latest;
@@ -34,13 +35,12 @@ pub(super) async fn get(
             view::schedule(reader, &namespace, &workflow)?,
         ))
     };
-    let (is_known, found) = context
-        .gateway
+    let (is_known, found) = gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     match found {
         Some(view) => {
-            let now_ms = context.gateway.replica().now_ms();
+            let now_ms = gateway.replica().now_ms();
             let next_at_ms = next(&view, now_ms).map_err(|error| {
                 Refusal::unavailable(&format!(
                     "expected to compute the schedule's times, but {error}"

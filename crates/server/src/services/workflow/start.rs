@@ -26,8 +26,8 @@ use flotilla_engine::reply::{ExistingReason, RunStarted};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, SchemaOf};
 use flotilla_engine::{
-    Command, DefinitionNumber, Rejection, RequestId, RetryFrom, RetryRun, StartRun, TraceContext,
-    VersionChoice,
+    Command, DefinitionNumber, Operation, Rejection, RequestId, RetryFrom, RetryRun, StartRun,
+    TraceContext, VersionChoice,
 };
 use flotilla_leader::Schema;
 use tokio::time::Instant;
@@ -68,8 +68,9 @@ pub(super) async fn start(
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let is_waiting = request.wait;
-    let now_ms = workflows.context.gateway.replica().now_ms();
-    let mut start = parse(request, now_ms)?;
+    let namespace = request::namespace(&request.namespace)?;
+    let gateway = workflows.context.gateway.of(&namespace);
+    let mut start = parse(request, namespace, gateway.replica().now_ms())?;
     start.run.trace = trace;
     let started = workflows.begin(&mut start, deadline).await?;
     let run_id = started.run_id.clone();
@@ -81,7 +82,11 @@ pub(super) async fn start(
     }
     Ok(answer)
 }
-fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
+fn parse(
+    request: v1::StartRunRequest,
+    namespace: Namespace,
+    now_ms: u64,
+) -> Result<Start, Refusal> {
     let start_time = DueFields {
         at: ("start_at_ms", request.start_at_ms),
         after: ("start_after_ms", request.start_after_ms),
@@ -90,7 +95,7 @@ fn parse(request: v1::StartRunRequest, now_ms: u64) -> Result<Start, Refusal> {
     let version = request::version_choice(request.version, request.revision)?;
     Ok(Start {
         request_id: request::request_id(&request.request_id)?,
-        namespace: request::namespace(&request.namespace)?,
+        namespace,
         retry_of: None,
         run: StartRun {
             workflow: request::name(WorkflowName::new(request.workflow))?,
@@ -144,10 +149,10 @@ pub(super) fn answer(started: RunStarted) -> v1::StartRunResponse {
 }
 
 impl Start {
-    fn command<B>(&self, body: B) -> Command<B> {
+    fn command<O: Operation<Scope = Namespace>>(&self, body: O) -> Command<O> {
         Command {
             request_id: Some(self.request_id),
-            namespace: self.namespace.clone(),
+            scope: self.namespace.clone(),
             body,
         }
     }
@@ -206,7 +211,7 @@ impl Workflows {
         start: &Start,
         deadline: Instant,
     ) -> Result<Result<RunStarted, Rejection>, Refusal> {
-        let gateway = &self.context.gateway;
+        let gateway = self.context.gateway.of(&start.namespace);
         let run = start.run.clone();
         match start.retry_of.clone() {
             None => gateway.propose(start.command(run), deadline).await,
@@ -232,12 +237,13 @@ impl Workflows {
         let definition = self
             .context
             .gateway
+            .of(&start.namespace)
             .read(freshness, deadline, look_up)
             .await?;
         let Some(definition) = definition else {
             return Ok(Verdict::Unasked);
         };
-        let Some(schema) = self.schema(definition).await? else {
+        let Some(schema) = self.schema(&start.namespace, definition).await? else {
             return Ok(Verdict::Unasked);
         };
         Ok(
@@ -253,12 +259,16 @@ impl Workflows {
         )
     }
 
-    async fn schema(&self, definition: DefinitionNumber) -> Result<Schema, Refusal> {
+    async fn schema(
+        &self,
+        namespace: &Namespace,
+        definition: DefinitionNumber,
+    ) -> Result<Schema, Refusal> {
         if let Some(known) = self.context.schemas.find(definition, SchemaOf::Input) {
             return Ok(known);
         }
         let look_up = |reader: &dyn Reader| view::definition(reader, definition);
-        match self.context.gateway.read_here(look_up)? {
+        match self.context.gateway.of(namespace).read_here(look_up)? {
             Some(record) => {
                 let text = record.definition.input_schema;
                 let schemas = &self.context.schemas;

@@ -68,10 +68,10 @@ pub(super) async fn findings(
     };
     let references: Vec<Reference> = references.into_iter().filter(is_outside).collect();
     if !references.is_empty() {
+        let gateway = context.gateway.of(&namespace);
         let look_up = move |reader: &dyn Reader| missing(reader, &namespace, &references);
         findings.extend(
-            context
-                .gateway
+            gateway
                 .scan(Freshness::Linearizable, deadline, look_up)
                 .await?,
         );

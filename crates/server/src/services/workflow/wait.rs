@@ -19,17 +19,18 @@ pub(super) async fn until_ended(
     until: Instant,
 ) -> Result<Option<RunSummary>, Refusal> {
     let key = (namespace.clone(), run_id.clone());
+    let gateway = context.gateway.of(namespace);
     // The watch begins before the read, so that no change is missed between the two.
     let mut watched = run_id.clone();
     let mut end_watch = context.watchers.ended_runs.watch(key)?;
     let look = || {
         context.metrics.count_watch_read();
         let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
-        context.gateway.read_here(look_up)
+        gateway.read_here(look_up)
     };
     let mut found = look()?;
     if found.is_none() {
-        context.gateway.catch_up(until).await?;
+        gateway.catch_up(until).await?;
         found = look()?;
     }
     loop {

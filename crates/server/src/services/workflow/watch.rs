@@ -47,6 +47,7 @@ pub(super) async fn watch(
     (deadline, memory): (Instant, ResponseMemory),
 ) -> Result<CountedStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
+    let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     // The watch begins before the read, so that no change is missed between the two.
     let changes = context
@@ -54,8 +55,7 @@ pub(super) async fn watch(
         .runs
         .watch((namespace.clone(), run_id.clone()))?;
     let look_up = |reader: &dyn Reader| view::find_run(reader, &namespace, &run_id);
-    let found = context
-        .gateway
+    let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
     found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))?;
@@ -215,8 +215,9 @@ async fn read(
     let memory = memory.reserve_view().await;
     context.metrics.count_watch_read();
     let missing = Rejection::RunNotFound(range.run_id.clone());
+    let gateway = context.gateway.of(&range.namespace);
     let look = move |reader: &dyn Reader| RunLook::read(reader, &range, memory);
-    let found = context.gateway.scan_here(look).await?;
+    let found = gateway.scan_here(look).await?;
     found.ok_or_else(|| missing.into())
 }
 
