@@ -95,6 +95,7 @@ Attacks:
   large-requests     300 clients append 3 MiB each, while the leader is killed
   noisy-namespace    80 busy clients of one namespace, and 4 quiet ones of another
   watchers           200 watchers of a run with outputs of 40 MiB
+  unread-responses   3,000 calls whose responses of 2 MiB are not read
   poisonous-module   A module that the compiler cannot finish, registered at each node
   hungry-guests      Calls that take 256 MiB each, at nodes with 32 slots
   hung-disk          A write to the leader's log hangs

@@ -10,6 +10,7 @@ mod load;
 mod memory;
 mod modules;
 mod requests;
+mod responses;
 mod result;
 
 pub use load::Served;
@@ -104,6 +105,7 @@ pub fn all() -> Vec<Box<dyn Abuse>> {
         Box::new(requests::LargeRequests),
         Box::new(requests::NoisyNamespace),
         Box::new(requests::Watchers::default()),
+        Box::new(responses::UnreadResponses),
         Box::new(modules::PoisonousModule::default()),
         Box::new(modules::HungryGuests),
         Box::new(faults::HungDisk),
