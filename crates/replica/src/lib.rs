@@ -7,6 +7,7 @@
 //! Simulation and tests replace these traits (design rule 15): [`Clock`], [`Transport`] with
 //! [`PeerCalls`], [`Storage`] with [`LogDevice`] and [`StateStore`], [`Execution`].
 
+mod attempt;
 mod backup;
 mod batch;
 mod clock;
@@ -41,6 +42,7 @@ mod testing;
 mod tuning;
 mod view;
 
+pub use attempt::SubmitError;
 pub use backup::{
     Backup, BackupError, BackupFault, BackupHeader, BackupOrigin, BackupSummary, OfflineError,
     RestoreError, RestoredMember, TableSummary, backup_directory, restore, verify,
@@ -78,6 +80,5 @@ pub use state::feed::{AppliedBatch, Notice, Subscription};
 pub use state::rows::{Divergence, RowError};
 pub use state::store::{Incoming, SharedReader, StateStore};
 pub use storage::{DirectoryLock, DiskSpace, Storage, StorageError, StoreFigures};
-pub use submit::SubmitError;
 pub use tuning::Tuning;
 pub use view::View;

@@ -5,6 +5,7 @@ use flotilla_engine::Entry;
 use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// The payload of a normal log entry.
@@ -130,6 +131,27 @@ impl Control {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Versioned::V1(control) = codec::decode(bytes)?;
         Ok(control)
+    }
+}
+
+/// The encoded size of a command or an offer in an entry.
+pub(crate) fn encoded_bytes(part: &impl Serialize) -> usize {
+    let mut counter = ByteCounter(0);
+    bincode::serde::encode_into_std_write(part, &mut counter, bincode::config::standard())
+        .expect("an entry's parts hold only what bincode encodes, and counting takes every byte");
+    counter.0
+}
+
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

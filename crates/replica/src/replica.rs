@@ -1,5 +1,6 @@
 //! A replica: one member's Raft participant, with its log and state.
 
+use crate::attempt::SubmitError;
 use crate::backup::{Backup, BackupError};
 use crate::cluster::change::{ChangeError, ClusterChange};
 use crate::cluster::formation::{FormError, Formation, FormedCluster};
@@ -20,7 +21,6 @@ use crate::start_error::StartError;
 use crate::startup;
 use crate::state::feed::Subscription;
 use crate::state::rows;
-use crate::submit::SubmitError;
 use crate::tuning::Tuning;
 use crate::view::View;
 use bytes::Bytes;

@@ -3,19 +3,18 @@
 //! A command that certainly was not proposed is retried until the deadline; one that may have been
 //! is reported as unknown, never as failed (design rule 9).
 
+use crate::attempt::{Attempt, SubmitError};
 use crate::batch::queue::{Arrival, Submission, SubmissionResult, Ticket};
 use crate::cluster::change::{ChangeResult, ClusterChange};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
 use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{forward_request, forward_response};
-use crate::proposal::{Control, Proposal};
+use crate::proposal::{Control, Proposal, encoded_bytes};
 use flotilla_engine::codec;
 use flotilla_engine::limits::ENTRY_BYTES_MAX;
 use flotilla_engine::{Command, Rejection, Reply};
 use openraft::errors::{ClientWriteError, RaftError};
-use serde::Serialize;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,61 +25,6 @@ use tokio::time::{Instant, timeout_at};
 const RETRY_AFTER_MS: u64 = 100;
 /// How long to wait for a leader before the next attempt.
 const PAUSE: Duration = Duration::from_millis(25);
-
-/// Why a command has no reply from the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SubmitError {
-    /// Certainly not executed: too many commands are queued.
-    #[error("too many commands are queued; retry in {retry_after_ms} ms")]
-    Overloaded {
-        /// The retry delay, in milliseconds.
-        retry_after_ms: u64,
-    },
-    /// Certainly not executed: no leader took it within the deadline, or within the time of an
-    /// election.
-    #[error("no leader took the command in time")]
-    NoLeader,
-    /// Certainly not executed: this node waits to be added, or for its cluster to be formed.
-    #[error("this node is not a member of a cluster yet")]
-    NodeNotMember,
-    /// It may have been executed, or may still be.
-    #[error("it is unknown whether the command was executed")]
-    Unknown,
-    /// Certainly not executed: the leader's disk, or the disks of too many members, are nearly
-    /// full.
-    #[error("the disks of too many members are nearly full")]
-    DiskLow,
-    /// Certainly not executed: it is larger than a log entry.
-    #[error("expected a command of at most {bytes_max} bytes, but it has {bytes}")]
-    TooLarge {
-        /// The command's encoded size.
-        bytes: usize,
-        /// The maximum size of a command.
-        bytes_max: usize,
-    },
-    /// Certainly not executed: not every member knows this command yet (design rule 12).
-    #[error("the command needs engine version {needed}, but the cluster has agreed on {agreed}")]
-    EngineVersionTooLow {
-        /// The version that introduced the command.
-        needed: u32,
-        /// The agreed version.
-        agreed: u32,
-    },
-    /// Certainly not executed: this replica stopped serving (design rule 11).
-    #[error("this replica's state differs from the majority's")]
-    Diverged,
-    /// Certainly not executed: the replica has ended.
-    #[error("the replica has ended")]
-    Shutdown,
-}
-
-/// The result of one attempt.
-pub(crate) enum Attempt<T> {
-    Done(T),
-    /// Certainly not proposed; worth another attempt.
-    NotLeader,
-    Failed(SubmitError),
-}
 
 type Replied = Result<Reply, Rejection>;
 
@@ -369,25 +313,4 @@ fn check_bytes(bytes: usize) -> Result<(), SubmitError> {
     }
     let bytes_max = ENTRY_BYTES_MAX;
     Err(SubmitError::TooLarge { bytes, bytes_max })
-}
-
-/// The encoded size of a command or an offer in an entry.
-pub(crate) fn encoded_bytes(part: &impl Serialize) -> usize {
-    let mut counter = ByteCounter(0);
-    bincode::serde::encode_into_std_write(part, &mut counter, bincode::config::standard())
-        .expect("an entry's parts hold only what bincode encodes, and counting takes every byte");
-    counter.0
-}
-
-struct ByteCounter(usize);
-
-impl io::Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

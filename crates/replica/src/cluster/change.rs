@@ -1,6 +1,6 @@
 //! Changes of the membership and of the leader, and why they are refused.
 
-use crate::submit::SubmitError;
+use crate::attempt::SubmitError;
 use flotilla_engine::NodeId;
 use serde::{Deserialize, Serialize};
 

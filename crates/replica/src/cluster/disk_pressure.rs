@@ -15,12 +15,12 @@
 //! as a quorum of voters has space, since it does not need the others, and transfers leadership to
 //! one of those if it has less itself.
 
+use crate::attempt::SubmitError;
 use crate::cluster::leadership::Follower;
 use crate::core::Core;
 use crate::log::record::LogEntry;
 use crate::proposal::Proposal;
 use crate::storage::{DiskSpace, Storage};
-use crate::submit::SubmitError;
 use flotilla_engine::{Admission, NodeId};
 use openraft::EntryPayload;
 use std::collections::BTreeSet;

@@ -12,6 +12,7 @@
 //! has been no leader for longer than an election takes, it stands, and transfers leadership as soon as another voter has
 //! caught up.
 
+use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeRefusal, ChangeResult};
 use crate::cluster::leadership::Follower;
 use crate::cluster::status;
@@ -19,7 +20,6 @@ use crate::core::Core;
 use crate::membership::{StoredMembership, voters};
 use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{SetDrained, StatusResponse, forward_request, forward_response};
-use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! The current leader, as this node knows it, and leadership transfer.
 
+use crate::attempt::Attempt;
 use crate::cluster::change::{ChangeRefusal, ChangeResult};
 use crate::core::Core;
 use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
 use crate::state::rows::AppliedPosition;
-use crate::submit::Attempt;
 use flotilla_engine::NodeId;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;

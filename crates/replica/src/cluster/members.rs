@@ -4,6 +4,7 @@
 //! voters is two log entries (a joint membership, then the new one); if the leader dies between
 //! them, [`finish_change`] lets its successor write the second.
 
+use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
 use crate::cluster::formation;
 use crate::cluster::leadership::{LAG_MAX, lag};
@@ -13,7 +14,6 @@ use crate::membership::{Member, StoredMembership, cluster_id, voters};
 use crate::network::protocol::ProbeResponse;
 use crate::raft::type_config::TypeConfig;
 use crate::state::rows;
-use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
 use openraft::ChangeMembers;

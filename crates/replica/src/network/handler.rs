@@ -1,5 +1,6 @@
 //! Serves the calls of this node's peers.
 
+use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::disk_pressure::DiskPressure;
 use crate::cluster::{lost_tail, status};
 use crate::core::Core;
@@ -15,7 +16,6 @@ use crate::network::protocol::{
 };
 use crate::network::snapshots::{self, Outgoing};
 use crate::proposal::Control;
-use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{Command, NodeId, Rejection, Reply, codec};
 use futures::stream::{self, StreamExt};
 use openraft::async_runtime::watch::WatchReceiver;
