@@ -1,5 +1,7 @@
 //! The result of an attempt to have the leader execute something, and why an attempt fails.
 
+use crate::lifecycle::NotServing;
+
 /// Why a command has no reply from the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
@@ -45,6 +47,15 @@ pub enum SubmitError {
     /// Certainly not executed: the replica has ended.
     #[error("the replica has ended")]
     Shutdown,
+}
+
+impl From<NotServing> for SubmitError {
+    fn from(reason: NotServing) -> Self {
+        match reason {
+            NotServing::Shutdown => Self::Shutdown,
+            NotServing::Diverged => Self::Diverged,
+        }
+    }
 }
 
 /// The result of one attempt.

@@ -6,15 +6,14 @@ use crate::cluster::disk_pressure::Disk;
 use crate::cluster::formation::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::Leadership;
-use crate::fatal::FatalError;
 use crate::inspection::Inspector;
+use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
 use crate::network::calls::PeerError;
 use crate::network::installs::Installs;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
-use crate::start_error::StartError;
 use crate::state::applier::AppliedState;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
@@ -24,7 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The parts of a running replica.
@@ -43,7 +41,6 @@ pub(crate) struct Core {
     pub(crate) leader_contact: LeaderContact,
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) readable: watch::Sender<bool>,
-    pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
     pub(crate) formation: FormationProgress,
     /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
@@ -61,7 +58,7 @@ pub(crate) struct Core {
     pub(crate) backups: Arc<Semaphore>,
     /// Says what waits on this node.
     pub(crate) inspector: Arc<dyn Inspector>,
-    pub(crate) shutdown: CancellationToken,
+    pub(crate) lifecycle: Lifecycle,
     /// The open streams of appends from peers.
     pub(crate) appends: TaskTracker,
     /// Locks the data directory.
@@ -84,34 +81,6 @@ impl Core {
     /// Whether peers may count on this node.
     pub(crate) fn is_admitted(&self) -> bool {
         self.is_admitted.load(Ordering::Acquire)
-    }
-
-    /// Makes the process end; the first reason is kept.
-    pub(crate) fn fail(&self, error: FatalError) {
-        let node_id = self.local.node_id;
-        if matches!(error, FatalError::Refused(StartError::Removed(_))) {
-            tracing::info!(node_id, %error, "the replica ends because it was removed");
-        } else {
-            tracing::error!(node_id, %error, "the replica cannot continue");
-        }
-        self.fatal.send_if_modified(|fatal| {
-            let is_first = fatal.is_none();
-            if is_first {
-                *fatal = Some(Arc::new(error));
-            }
-            is_first
-        });
-    }
-
-    /// Whether this replica ends because its disk hangs.
-    pub(crate) fn is_hung(&self) -> bool {
-        let fatal = self.fatal.borrow();
-        matches!(fatal.as_deref(), Some(FatalError::LogHangs(_)))
-    }
-
-    /// Whether this replica has diverged.
-    pub(crate) fn is_diverged(&self) -> bool {
-        self.applied_state.divergence.borrow().is_some()
     }
 
     /// A snapshot of the state after the entry at `index` or a later one, taken now if necessary.

@@ -94,7 +94,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
         engine_version: *core.applied_state.engine_version.borrow(),
         disk: disk.space,
         disk_pressure: disk.disk_pressure,
-        has_digest_conflict: split || core.is_diverged(),
+        has_digest_conflict: split || core.lifecycle.is_diverged(),
         log_store: core.log.figures(),
         state_store: core.store.figures(),
         ..Gauges::default()

@@ -22,6 +22,7 @@ mod framing;
 mod gauges;
 mod identity;
 mod inspection;
+mod lifecycle;
 mod log;
 mod membership;
 mod network;

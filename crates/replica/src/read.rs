@@ -2,6 +2,7 @@
 //! 14).
 
 use crate::core::Core;
+use crate::lifecycle::NotServing;
 use crate::network::forward::{ForwardError, ForwardKind};
 use crate::network::protocol::{ReadIndex, forward_request, forward_response};
 use flotilla_engine::store::StoreError;
@@ -44,6 +45,15 @@ pub enum ReadError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<NotServing> for ReadError {
+    fn from(reason: NotServing) -> Self {
+        match reason {
+            NotServing::Shutdown => Self::Shutdown,
+            NotServing::Diverged => Self::Diverged,
+        }
+    }
 }
 
 /// A reader that waits for a round, and whether it may ask another node.
@@ -145,7 +155,7 @@ impl Core {
     pub(crate) async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
         let leader_wait = self.leader_wait(deadline);
         loop {
-            self.check_readable()?;
+            self.lifecycle.check_serving()?;
             let indexed = timeout_at(deadline, self.barrier.index(false)).await;
             let index = indexed.map_err(|_| ReadError::NoLeader)??;
             if let Some(index) = index {
@@ -170,16 +180,5 @@ impl Core {
             }
             tokio::time::sleep(PAUSE).await;
         }
-    }
-
-    /// Whether this replica serves at all.
-    pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
-        if self.shutdown.is_cancelled() {
-            return Err(ReadError::Shutdown);
-        }
-        if self.is_diverged() {
-            return Err(ReadError::Diverged);
-        }
-        Ok(())
     }
 }

@@ -175,7 +175,7 @@ impl Replica {
     /// # Errors
     /// [`ReadError::NodeCatchingUp`] before [`Replica::is_readable`].
     pub fn view<T>(&self, read: impl FnOnce(&View<'_>) -> T) -> Result<T, ReadError> {
-        self.core().check_readable()?;
+        self.core().lifecycle.check_serving()?;
         if !self.is_readable() {
             return Err(ReadError::NodeCatchingUp);
         }
@@ -261,7 +261,7 @@ impl Replica {
     /// Why the process must end, once it must.
     #[must_use]
     pub fn fatal(&self) -> watch::Receiver<Option<Arc<FatalError>>> {
-        self.core().fatal.subscribe()
+        self.core().lifecycle.fatal()
     }
 
     /// The cluster's status, as far as this node can learn it within a second.
@@ -384,7 +384,7 @@ impl Replica {
     pub async fn shutdown(&self) {
         let core = self.core();
         core.hand_over().await;
-        core.shutdown.cancel();
+        core.lifecycle.end();
         // Consensus that ends under an append logs an error.
         core.appends.close();
         if timeout(APPENDS_GRACE, core.appends.wait()).await.is_err() {
@@ -395,7 +395,7 @@ impl Replica {
             Ok(Err(error)) => tracing::warn!(%error, "consensus did not shut down cleanly"),
             Err(_) => tracing::warn!("consensus does not shut down: it was left behind"),
         }
-        if core.is_hung() {
+        if core.lifecycle.is_hung() {
             return;
         }
         let store = Arc::clone(&core.store);

@@ -36,7 +36,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(core) = self.core.take() {
-            core.shutdown.cancel();
+            core.lifecycle.end();
         }
     }
 }

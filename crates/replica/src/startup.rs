@@ -17,6 +17,7 @@ use crate::environment::Environment;
 use crate::execution::{BlockingPool, Execution};
 use crate::fatal::FatalError;
 use crate::identity::{self, IdentityError};
+use crate::lifecycle::Lifecycle;
 use crate::log::device::DeviceError;
 use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::membership::cluster_id;
@@ -45,7 +46,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::{Mutex, Semaphore, watch};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Starts a replica where its environment says.
@@ -109,7 +109,7 @@ async fn open(
     });
     environment
         .transport
-        .serve(config.peer_listen, handler, core.shutdown.clone())
+        .serve(config.peer_listen, handler, core.lifecycle.token())
         .await
         .map_err(|error| StartError::Listen {
             address: config.peer_listen,
@@ -122,7 +122,7 @@ async fn open(
         let waiting = Arc::clone(&core);
         run(&core, async move {
             if let Err(error) = formation::form(&waiting, &config.formation).await {
-                waiting.fail(FatalError::Refused(error));
+                waiting.lifecycle.fail(FatalError::Refused(error));
             }
         });
     }
@@ -287,6 +287,7 @@ async fn assemble(
     let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log, opened.machine)
         .await
         .map_err(|error| StartError::Consensus(error.to_string()))?;
+    let lifecycle = Lifecycle::new(node_id, opened.applied_state.divergence.clone());
     let (barrier, rounds) = ReadBarrier::new();
     let core = Core {
         local,
@@ -303,7 +304,6 @@ async fn assemble(
         leader_contact: LeaderContact::default(),
         leadership: watch::Sender::new(Leadership::default()),
         readable: watch::Sender::new(false),
-        fatal: watch::Sender::new(None),
         formation: FormationProgress::new(&config.formation),
         is_admitted: AtomicBool::new(false),
         has_lost_tail: AtomicBool::new(false),
@@ -313,7 +313,7 @@ async fn assemble(
         drained: watch::Sender::new(false),
         backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
         inspector: Arc::clone(&environment.inspector),
-        shutdown: CancellationToken::new(),
+        lifecycle,
         appends: TaskTracker::new(),
         _lock: opened.lock,
     };
@@ -363,10 +363,10 @@ fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) 
 
 /// Runs a task until the replica ends.
 fn run(core: &Core, task: impl Future<Output = ()> + Send + 'static) {
-    let shutdown = core.shutdown.clone();
+    let ended = core.lifecycle.ended();
     tokio::spawn(async move {
         tokio::select! {
-            () = shutdown.cancelled() => {}
+            () = ended => {}
             () = task => {}
         }
     });

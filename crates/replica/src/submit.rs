@@ -267,7 +267,7 @@ impl Core {
         leader_wait: Instant,
     ) -> Result<Option<Leader>, SubmitError> {
         loop {
-            self.check_serving()?;
+            self.lifecycle.check_serving()?;
             let leadership = self.leadership.borrow().clone();
             match leadership.leader {
                 Some(leader) if !leadership.is_self => return Ok(Some(leader)),
@@ -291,18 +291,8 @@ impl Core {
         tokio::select! {
             // Either way, the next attempt shows it.
             _ = timeout_at(until, leadership.changed()) => Ok(()),
-            () = self.shutdown.cancelled() => Err(SubmitError::Shutdown),
+            () = self.lifecycle.ended() => Err(SubmitError::Shutdown),
         }
-    }
-
-    fn check_serving(&self) -> Result<(), SubmitError> {
-        if self.shutdown.is_cancelled() {
-            return Err(SubmitError::Shutdown);
-        }
-        if self.is_diverged() {
-            return Err(SubmitError::Diverged);
-        }
-        Ok(())
     }
 }
 

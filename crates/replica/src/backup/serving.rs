@@ -156,7 +156,7 @@ impl Core {
     pub(crate) async fn snapshot_here(&self, deadline: Instant) -> Result<u64, BackupError> {
         let applied = self.applied_state.applied_position.borrow().index();
         loop {
-            self.check_readable()?;
+            self.lifecycle.check_serving().map_err(ReadError::from)?;
             match self.snapshot_index() {
                 Some(covered) if Some(covered) >= applied => return Ok(covered),
                 _ if Instant::now() >= deadline => return Err(BackupError::SnapshotTimeout),

@@ -64,5 +64,5 @@ fn stop(core: &Core, divergence: Divergence) {
     if let Err(error) = core.store.write(&writes).and_then(|()| core.store.flush()) {
         tracing::error!(%error, "the divergence could not be recorded");
     }
-    core.fail(FatalError::Diverged(divergence));
+    core.lifecycle.fail(FatalError::Diverged(divergence));
 }

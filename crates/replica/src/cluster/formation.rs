@@ -118,7 +118,7 @@ impl Core {
             self.formation.request_from(node_id);
         }
         let formed = tokio::select! {
-            () = self.shutdown.cancelled() => return Err(FormError::Shutdown),
+            () = self.lifecycle.ended() => return Err(FormError::Shutdown),
             formed = timeout_at(deadline, self.await_membership()) => formed,
         };
         match (formed, self.local.cluster_id()) {

@@ -30,7 +30,7 @@ pub(crate) async fn watch_log(core: Arc<Core>) {
         ticks.tick().await;
         let time = hang.after(period, core.log.progress().waits_after());
         if time >= tuning.sync_timeout {
-            return core.fail(FatalError::LogHangs(time));
+            return core.lifecycle.fail(FatalError::LogHangs(time));
         }
         if time >= tuning.sync_yield && core.leadership.borrow().is_self {
             tracing::error!(

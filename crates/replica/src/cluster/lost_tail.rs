@@ -45,8 +45,9 @@ async fn end(core: Arc<Core>, acknowledged: LogId) {
     if let Err(error) = core.log.mark_lost(acknowledged).await {
         tracing::error!(%error, "the log could not be marked as one that has lost entries");
     }
-    core.fail(FatalError::Refused(StartError::tail_lost(
-        acknowledged,
-        last,
-    )));
+    core.lifecycle
+        .fail(FatalError::Refused(StartError::tail_lost(
+            acknowledged,
+            last,
+        )));
 }

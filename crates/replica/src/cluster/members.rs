@@ -342,7 +342,8 @@ impl Core {
         match rows::retired(self.store.reader().as_ref()) {
             Ok(retired) => Some(retired),
             Err(error) => {
-                self.fail(FatalError::Consensus(error.to_string()));
+                self.lifecycle
+                    .fail(FatalError::Consensus(error.to_string()));
                 None
             }
         }

@@ -43,15 +43,18 @@ pub(crate) async fn watch_consensus(core: Arc<Core>) {
     let mut metrics = core.raft.metrics();
     loop {
         let state = metrics.borrow_watched().running_state.clone();
-        if core.shutdown.is_cancelled() {
+        if core.lifecycle.has_ended() {
             return;
         }
         if let Err(error) = state {
-            return core.fail(FatalError::Consensus(error.to_string()));
+            return core
+                .lifecycle
+                .fail(FatalError::Consensus(error.to_string()));
         }
         if metrics.changed().await.is_err() {
-            if !core.shutdown.is_cancelled() {
-                core.fail(FatalError::Consensus("its core task is gone".to_owned()));
+            if !core.lifecycle.has_ended() {
+                core.lifecycle
+                    .fail(FatalError::Consensus("its core task is gone".to_owned()));
             }
             return;
         }

@@ -43,7 +43,7 @@ pub(crate) async fn watch_removal(core: Arc<Core>) {
             false => None,
         };
         if let Some(refusal) = refusal {
-            return core.fail(FatalError::Refused(refusal));
+            return core.lifecycle.fail(FatalError::Refused(refusal));
         }
     }
 }

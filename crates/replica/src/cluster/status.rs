@@ -223,7 +223,7 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
         applied_index: applied_position.index().unwrap_or(0),
         snapshot_index,
         digest: convert::digest_out(applied_position.digest),
-        diverged: core.is_diverged(),
+        diverged: core.lifecycle.is_diverged(),
         version: core.local.version.clone(),
         engine_version: core.local.engine_version,
         drained,

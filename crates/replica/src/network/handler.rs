@@ -46,7 +46,7 @@ impl Handler {
     /// Consensus that ends takes no calls either, and would log each as an error.
     fn check_admitted(&self) -> PeerResult<()> {
         let has_lost_tail = self.core.has_lost_tail.load(Ordering::Acquire);
-        if self.core.shutdown.is_cancelled() || has_lost_tail {
+        if self.core.lifecycle.has_ended() || has_lost_tail {
             return Err(PeerError::Unreachable("it is stopping".to_owned()));
         }
         if self.core.is_admitted() {
@@ -73,7 +73,7 @@ impl Handler {
 
     /// A diverged state is not sent to any peer.
     fn check_sound(&self) -> PeerResult<()> {
-        if self.core.is_diverged() {
+        if self.core.lifecycle.is_diverged() {
             let text = "its own state differs from the majority's";
             return Err(PeerError::Refused(text.to_owned()));
         }
@@ -89,7 +89,7 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             let core = Arc::clone(&self.core);
-            let stopping = core.shutdown.clone().cancelled_owned();
+            let stopping = core.lifecycle.ended();
             // Held until the last response has been taken.
             let open = core.appends.token();
             // A request that cannot be decoded or stored ends the stream; the leader then retries.
@@ -343,7 +343,7 @@ async fn answer(
         body,
         Some(forward_request::Body::Inspect(_) | forward_request::Body::SetDrained(_))
     );
-    if (core.is_diverged() && !is_for_operator) || core.shutdown.is_cancelled() {
+    if (core.lifecycle.is_diverged() && !is_for_operator) || core.lifecycle.has_ended() {
         return forward_response::Answer::NotLeader(NotLeader {});
     }
     match body {
