@@ -2,6 +2,7 @@
 
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::Queue;
+use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::disk_pressure::Disk;
 use crate::cluster::formation::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub(crate) links: Arc<Links>,
     pub(crate) tuning: Tuning,
     pub(crate) raft: ConsensusHandle,
+    pub(crate) consensus: ConsensusView,
     pub(crate) log: LogStore,
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) applied_state: AppliedState,

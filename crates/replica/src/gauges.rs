@@ -76,7 +76,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
     let leader = leader.filter(|_| core.has_leader_contact());
     let disk = *core.disk.borrow();
     let known = Gauges {
-        is_leading: core.is_leading(),
+        is_leading: core.consensus.is_leading(),
         leader: leader.map(|leader| leader.node_id),
         applied_index: core
             .applied_state

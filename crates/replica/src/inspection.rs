@@ -94,7 +94,7 @@ impl Core {
         if node_id.0 == self.local.node_id {
             return Ok(self.inspector.inspect(rows_max));
         }
-        let membership = self.membership();
+        let membership = self.consensus.membership();
         let member = membership.get_node(&node_id.0);
         let member = member.ok_or(InspectError::NodeNotMember(node_id))?;
         let link = self

@@ -172,7 +172,7 @@ impl Core {
                     .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
                 return Ok(());
             }
-            if !self.is_member() {
+            if !self.consensus.is_member() {
                 return Err(ReadError::NodeNotMember);
             }
             if Instant::now() + PAUSE >= leader_wait {

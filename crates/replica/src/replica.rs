@@ -213,7 +213,7 @@ impl Replica {
     /// quorum still considers itself the leader, and can neither read nor write.
     #[must_use]
     pub fn is_leading(&self) -> bool {
-        self.core().is_leading()
+        self.core().consensus.is_leading()
     }
 
     /// Whether a leader with a quorum has recently confirmed to this node what is committed, so
@@ -240,7 +240,7 @@ impl Replica {
     /// added, or for the other first members.
     #[must_use]
     pub fn is_member(&self) -> bool {
-        self.core().is_member()
+        self.core().consensus.is_member()
     }
 
     /// Lets the first members form a new, empty cluster as soon as all of them respond and are empty, and waits until this

@@ -4,6 +4,7 @@ use crate::backup::BACKUPS_MAX;
 use crate::batch::batcher::{BatchCounters, Batcher};
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
+use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::disk_pressure::DataDisk;
 use crate::cluster::formation::{self, Formation, FormationProgress, Round};
 use crate::cluster::leader_contact::LeaderContact;
@@ -118,7 +119,7 @@ async fn open(
     spawn_tasks(&core, &environment, rounds);
     run(&core, disk_pressure::watch_disk(Arc::clone(&core), disk));
     let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
-    if !is_settled || !core.is_member() {
+    if !is_settled || !core.consensus.is_member() {
         let waiting = Arc::clone(&core);
         run(&core, async move {
             if let Err(error) = formation::form(&waiting, &config.formation).await {
@@ -289,7 +290,9 @@ async fn assemble(
         .map_err(|error| StartError::Consensus(error.to_string()))?;
     let lifecycle = Lifecycle::new(node_id, opened.applied_state.divergence.clone());
     let (barrier, rounds) = ReadBarrier::new();
+    let consensus = ConsensusView::new(&raft, &local, &config.tuning);
     let core = Core {
+        consensus,
         local,
         links,
         tuning: config.tuning.clone(),

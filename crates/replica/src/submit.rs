@@ -133,7 +133,10 @@ impl Core {
                 // Other commands were first, or this leader has had no contact with a quorum all
                 // the while.
                 let waited = start.elapsed().max(2 * self.tuning.heartbeat);
-                if self.has_led_within(waited.min(2 * self.tuning.election_max)) {
+                if self
+                    .consensus
+                    .has_led_within(waited.min(2 * self.tuning.election_max))
+                {
                     Attempt::Failed(overloaded)
                 } else {
                     Attempt::NotLeader
@@ -273,7 +276,7 @@ impl Core {
                 Some(leader) if !leadership.is_self => return Ok(Some(leader)),
                 // Without a quorum it would only make its log longer.
                 Some(_) if self.has_leader_contact() => return Ok(None),
-                None if !self.is_member() => return Err(SubmitError::NodeNotMember),
+                None if !self.consensus.is_member() => return Err(SubmitError::NodeNotMember),
                 Some(_) | None => self.await_leader(leader_wait).await?,
             }
         }

@@ -136,7 +136,7 @@ impl Core {
         if node_id.0 == self.local.node_id {
             return self.snapshot_here(deadline).await;
         }
-        let membership = self.membership();
+        let membership = self.consensus.membership();
         let member = membership.get_node(&node_id.0);
         let member = member.ok_or(BackupError::NodeNotMember(node_id))?;
         let link = self

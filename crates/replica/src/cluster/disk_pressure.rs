@@ -166,7 +166,7 @@ impl Core {
         if self.local.has_no_other_member_short_of_disk() {
             return DiskPressure::Normal;
         }
-        let membership = self.membership();
+        let membership = self.consensus.membership();
         let voters = membership.membership().get_joint_config();
         quorum_disk_pressure(voters, |node_id| match node_id {
             own if own == self.local.node_id => self.disk_pressure(),
@@ -181,7 +181,7 @@ impl Core {
         if own == DiskPressure::Normal || !self.leadership.borrow().is_self {
             return;
         }
-        let followers = self.followers().into_iter();
+        let followers = self.consensus.followers().into_iter();
         let followers =
             followers.map(|follower| (self.local.disk_pressure_of(follower.node_id), follower));
         if let Some(to) = least_pressed(own, followers) {

@@ -69,7 +69,7 @@ impl Core {
         if node_id.0 == self.local.node_id {
             return Attempt::Done(Ok(self.set_drained(false)));
         }
-        let stored = self.membership();
+        let stored = self.consensus.membership();
         match stored.get_node(&node_id.0) {
             None => Attempt::Done(Err(ChangeRefusal::NodeNotMember(node_id))),
             Some(member) => {
@@ -179,7 +179,12 @@ impl Core {
             self.allow_election(is_needed || !*is_drained);
             false
         });
-        let may_yield = || self.followers().iter().any(Follower::has_caught_up);
+        let may_yield = || {
+            self.consensus
+                .followers()
+                .iter()
+                .any(Follower::has_caught_up)
+        };
         if self.leadership.borrow().is_self && may_yield() {
             self.hand_over().await;
         }

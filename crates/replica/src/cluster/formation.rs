@@ -16,7 +16,6 @@ use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
-use openraft::async_runtime::watch::WatchReceiver;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -110,7 +109,7 @@ impl Core {
     /// belongs to it.
     pub(crate) async fn form(&self, deadline: Instant) -> Result<FormedCluster, FormError> {
         let node_id = self.local.node_id;
-        let is_new = !self.is_member();
+        let is_new = !self.consensus.is_member();
         if is_new {
             if !self.formation.first_members.contains(&node_id) {
                 return Err(FormError::NotFirstMember);
@@ -119,7 +118,7 @@ impl Core {
         }
         let formed = tokio::select! {
             () = self.lifecycle.ended() => return Err(FormError::Shutdown),
-            formed = timeout_at(deadline, self.await_membership()) => formed,
+            formed = timeout_at(deadline, self.consensus.await_membership()) => formed,
         };
         match (formed, self.local.cluster_id()) {
             (Ok(()), Some(cluster_id)) => Ok(FormedCluster {
@@ -134,11 +133,6 @@ impl Core {
     /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
     pub(crate) fn awaited(&self) -> Option<String> {
         self.formation.awaited.borrow().clone()
-    }
-
-    async fn await_membership(&self) {
-        let mut metrics = self.raft.server_metrics();
-        while !self.is_member() && metrics.changed().await.is_ok() {}
     }
 }
 
@@ -163,7 +157,7 @@ pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), Start
         tokio::time::sleep(ROUND_PAUSE).await;
     }
     core.formation.awaited.send_replace(None);
-    if matches!(formation, Formation::Join { .. }) && !core.is_member() {
+    if matches!(formation, Formation::Join { .. }) && !core.consensus.is_member() {
         let node_id = core.local.node_id;
         tracing::info!(
             node_id,
@@ -478,6 +472,6 @@ async fn found(
     let formed = core.raft.initialize(members).await;
     formed.map_err(|error| StartError::Formation(error.to_string()))?;
     // The next peer that probes must find a member.
-    core.await_membership().await;
+    core.consensus.await_membership().await;
     Ok(Round::Settled)
 }

@@ -145,7 +145,7 @@ pub(crate) async fn watch_leader_contact(core: Arc<Core>) {
                 Err(_) => return,
             },
         }
-        if core.is_member() && !core.leader_contact.is_within(pause) {
+        if core.consensus.is_member() && !core.leader_contact.is_within(pause) {
             // The leader contact shows whether it is confirmed.
             drop(core.barrier.index(false).await);
         }

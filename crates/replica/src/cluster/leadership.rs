@@ -8,7 +8,6 @@ use crate::network::links::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
 use crate::state::rows::AppliedPosition;
 use flotilla_engine::NodeId;
-use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
 use std::cmp::Reverse;
@@ -89,7 +88,7 @@ impl Core {
         deadline: Instant,
     ) -> Attempt<ChangeResult> {
         let own = NodeId(self.local.node_id);
-        let stored = self.membership();
+        let stored = self.consensus.membership();
         let voters = voters(stored.membership());
         let successor = match to {
             Some(to) if stored.get_node(&to.0).is_none() => {
@@ -145,7 +144,7 @@ impl Core {
     /// The voter that follows most closely, unless it says that it is drained: after an election, a leader does not know
     /// that yet.
     async fn successor(&self, stored: &StoredMembership) -> Option<u64> {
-        let mut followers = self.followers();
+        let mut followers = self.consensus.followers();
         followers.sort_by_key(|follower| Reverse(follower.matched));
         for Follower { node_id, .. } in followers {
             let is_drained = self.is_other_drained(node_id, stored);
@@ -155,37 +154,6 @@ impl Core {
             }
         }
         None
-    }
-
-    /// The other voters that may lead and have recently answered a heartbeat; empty on a node that does
-    /// not lead.
-    pub(crate) fn followers(&self) -> Vec<Follower> {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let voters = metrics.membership_config.membership().get_joint_config();
-        let (Some(voters), Some(heard), Some(replication)) = (
-            voters.last(),
-            metrics.heartbeat.as_ref(),
-            metrics.replication.as_ref(),
-        ) else {
-            return Vec::new();
-        };
-        let is_reachable = |node_id: &u64| {
-            let at = heard.get(node_id).and_then(Option::as_ref);
-            at.is_some_and(|at| at.elapsed() < self.tuning.election_max)
-        };
-        let last = metrics.last_log_index.unwrap_or(0);
-        let follower = |(node_id, matched): (&u64, &Option<LogId>)| Follower {
-            node_id: *node_id,
-            matched: *matched,
-            lag: lag(*matched, last),
-        };
-        let others = replication.iter();
-        others
-            .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
-            .filter(|(node_id, _)| is_reachable(node_id) && !self.local.is_drained(**node_id))
-            .map(follower)
-            .collect()
     }
 }
 

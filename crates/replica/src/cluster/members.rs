@@ -7,7 +7,7 @@
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
 use crate::cluster::formation;
-use crate::cluster::leadership::{LAG_MAX, lag};
+use crate::cluster::leadership::LAG_MAX;
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
@@ -17,7 +17,6 @@ use crate::state::rows;
 use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
 use openraft::ChangeMembers;
-use openraft::async_runtime::watch::WatchReceiver;
 use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
 use openraft::raft::Precondition;
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +111,7 @@ impl Core {
             Ok(None) => return Attempt::NotLeader,
             Err(_) => return Attempt::Failed(SubmitError::Shutdown),
         }
-        let stored = self.membership();
+        let stored = self.consensus.membership();
         let applied = self.applied_state.applied_position.borrow().log_id;
         let is_settled =
             *stored.log_id() <= applied && stored.membership().get_joint_config().len() < 2;
@@ -242,9 +241,10 @@ impl Core {
         });
         match timeout_at(deadline, changing).await {
             Ok(Ok(Ok(_))) => Attempt::Done(Ok(true)),
-            Ok(Ok(Err(RaftError::APIError(error)))) => {
-                refused(error, self.membership().log_id() == stored.log_id())
-            }
+            Ok(Ok(Err(RaftError::APIError(error)))) => refused(
+                error,
+                self.consensus.membership().log_id() == stored.log_id(),
+            ),
             Ok(Ok(Err(RaftError::Fatal(_))) | Err(_)) | Err(_) => {
                 Attempt::Failed(SubmitError::Unknown)
             }
@@ -297,7 +297,7 @@ impl Core {
         deadline: Instant,
     ) -> Option<Result<(), ChangeRefusal>> {
         loop {
-            let lag = self.lag_of(node_id)?;
+            let lag = self.consensus.lag_of(node_id)?;
             if lag <= LAG_MAX {
                 return Some(Ok(()));
             }
@@ -306,27 +306,6 @@ impl Core {
             }
             tokio::time::sleep(LAG_PAUSE).await;
         }
-    }
-
-    /// How many entries a member is behind this leader; `None` if this node does not lead.
-    fn lag_of(&self, node_id: NodeId) -> Option<u64> {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let matched = metrics.replication.as_ref()?.get(&node_id.0);
-        let last = metrics.last_log_index.unwrap_or(0);
-        Some(lag(matched.copied().flatten(), last))
-    }
-
-    /// The members as this node knows them, even if not committed yet.
-    pub(crate) fn membership(&self) -> Arc<StoredMembership> {
-        let metrics = self.raft.server_metrics();
-        let metrics = metrics.borrow_watched();
-        Arc::clone(&metrics.membership_config)
-    }
-
-    /// Whether this node belongs to a cluster, according to its own log.
-    pub(crate) fn is_member(&self) -> bool {
-        self.membership().get_node(&self.local.node_id).is_some()
     }
 
     /// Whether the id belonged to a removed member.
@@ -365,7 +344,14 @@ pub(crate) fn finish_change(core: &Core) {
     let Ok(turn) = Arc::clone(&core.changing).try_lock_owned() else {
         return;
     };
-    if core.membership().membership().get_joint_config().len() < 2 {
+    if core
+        .consensus
+        .membership()
+        .membership()
+        .get_joint_config()
+        .len()
+        < 2
+    {
         return;
     }
     let raft = core.raft.clone();

@@ -1,6 +1,7 @@
 //! Cluster membership: forming, joining, leading, leaving, and the cluster's status.
 
 pub(crate) mod change;
+pub(crate) mod consensus_view;
 pub(crate) mod disk_pressure;
 pub(crate) mod divergence;
 pub(crate) mod drain;

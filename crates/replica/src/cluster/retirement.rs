@@ -51,7 +51,7 @@ pub(crate) async fn watch_removal(core: Arc<Core>) {
 impl Core {
     /// Closes the connections to nodes that are no longer members.
     fn close_unused_links(&self) {
-        let membership = self.membership();
+        let membership = self.consensus.membership();
         let addresses = membership.nodes();
         let addresses = addresses.map(|(_, member)| member.peer_address.as_str());
         self.links.retain(&addresses.collect());
@@ -66,10 +66,10 @@ fn is_retired(core: &Core) -> bool {
 /// Asks what responds at the addresses of the other members. Returns why this node must end, if it must.
 async fn ask_others(core: &Core) -> Option<StartError> {
     let own = core.local.cluster_id()?;
-    if core.is_leading() {
+    if core.consensus.is_leading() {
         return None;
     }
-    let members = core.membership();
+    let members = core.consensus.membership();
     let others = members
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);

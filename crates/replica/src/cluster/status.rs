@@ -6,8 +6,8 @@ use crate::network::convert;
 use crate::network::protocol::{StatusRequest, StatusResponse};
 use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
+use openraft::ServerState;
 use openraft::async_runtime::watch::WatchReceiver;
-use openraft::{Instant, ServerState};
 use std::fmt;
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl fmt::Display for Role {
 
 /// Asks every member, and returns what is known without those that do not respond.
 pub(crate) async fn collect(core: &Core) -> Status {
-    let membership = core.membership();
+    let membership = core.consensus.membership();
     let pending = membership.nodes().map(|(node_id, member)| async {
         let answer = ask(core, *node_id, &member.peer_address).await;
         (*node_id, answer)
@@ -206,7 +206,7 @@ fn node_status(
 /// The status of this node.
 pub(crate) fn own(core: &Core) -> StatusResponse {
     let applied_position = *core.applied_state.applied_position.borrow();
-    let is_leading = core.is_leading();
+    let is_leading = core.consensus.is_leading();
     let snapshot_index = core.snapshot_index().unwrap_or(0);
     let drained = core.is_drained();
     let metrics = core.raft.metrics();
@@ -227,27 +227,6 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
         version: core.local.version.clone(),
         engine_version: core.local.engine_version,
         drained,
-    }
-}
-
-impl Core {
-    /// Whether this node leads and a quorum has recently responded to it.
-    pub(crate) fn is_leading(&self) -> bool {
-        self.has_led_within(self.tuning.election_max * 2)
-    }
-
-    /// Whether this node leads and a quorum has responded to it within the last `time`.
-    pub(crate) fn has_led_within(&self, time: Duration) -> bool {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        if metrics.state != ServerState::Leader {
-            return false;
-        }
-        let is_alone = voters(metrics.membership_config.membership()).len() == 1;
-        is_alone
-            || metrics
-                .last_quorum_acked
-                .is_some_and(|acked| acked.elapsed() < time)
     }
 }
 

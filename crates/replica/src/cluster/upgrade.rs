@@ -18,14 +18,14 @@ pub(crate) async fn consider_engine_version(core: &Core) {
     let Ok(turn) = Arc::clone(&core.changing).try_lock_owned() else {
         return;
     };
-    let members = core.membership();
+    let members = core.consensus.membership();
     let status = status::collect(core).await;
     let known = status.nodes.iter().map(|node| node.engine_version).min();
     let Some(version) = known.filter(|known| *known > agreed) else {
         return;
     };
     // Another leader may have added a member.
-    if core.membership().log_id() != members.log_id() {
+    if core.consensus.membership().log_id() != members.log_id() {
         return;
     }
     let raft = core.raft.clone();

@@ -268,7 +268,7 @@ impl PeerCalls for Handler {
     }
 
     fn admits(&self, caller: &Caller) -> bool {
-        let membership = self.core.membership();
+        let membership = self.core.consensus.membership();
         self.core.local.is_member_host(caller, &membership)
     }
 }
@@ -285,7 +285,7 @@ fn opened(core: &Core) -> ForwardResponse {
 }
 
 fn probe(core: &Core) -> ProbeResponse {
-    let membership = core.membership();
+    let membership = core.consensus.membership();
     let known = |(node_id, member): (&u64, &crate::membership::Member)| KnownMember {
         node_id: *node_id,
         incarnation: member.incarnation,
