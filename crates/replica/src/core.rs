@@ -40,7 +40,7 @@ pub(crate) struct Core {
     pub(crate) batch_counters: Arc<BatchCounters>,
     pub(crate) submit_counters: SubmitCounters,
     pub(crate) barrier: ReadBarrier,
-    pub(crate) leader_contact: LeaderContact,
+    pub(crate) leader_contact: Arc<LeaderContact>,
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) readable: watch::Sender<bool>,
     pub(crate) formation: FormationProgress,

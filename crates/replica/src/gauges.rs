@@ -73,7 +73,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
     let waiting = core.queue.waiting();
     let split = core.applied_state.split.borrow().is_some();
     let leader = core.leadership.borrow().leader.clone();
-    let leader = leader.filter(|_| core.has_leader_contact());
+    let leader = leader.filter(|_| core.leader_contact.is_recent());
     let disk = *core.disk.borrow();
     let known = Gauges {
         is_leading: core.consensus.is_leading(),

@@ -220,7 +220,7 @@ impl Replica {
     /// that it can serve. A new election does not interrupt it, unless it takes long.
     #[must_use]
     pub fn has_leader_contact(&self) -> bool {
-        self.core().has_leader_contact()
+        self.core().leader_contact.is_recent()
     }
 
     /// Why this node learns nothing of what the cluster commits, if that has lasted for longer than

@@ -5,13 +5,14 @@ use crate::batch::batcher::{BatchCounters, Batcher};
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
 use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::contact_watch::ContactWatch;
 use crate::cluster::disk_pressure::DataDisk;
 use crate::cluster::formation::{self, Formation, FormationProgress, Round};
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::rebuild::Rebuild;
 use crate::cluster::{
-    disk_pressure, divergence, drain, hung_disk, leader_contact, log_purge, recovery, retirement,
+    disk_pressure, divergence, drain, hung_disk, log_purge, recovery, retirement,
 };
 use crate::core::{Core, SubmitCounters};
 use crate::environment::Environment;
@@ -304,7 +305,7 @@ async fn assemble(
         batch_counters: Arc::<BatchCounters>::default(),
         submit_counters: SubmitCounters::default(),
         barrier,
-        leader_contact: LeaderContact::default(),
+        leader_contact: Arc::new(LeaderContact::new(config.tuning.leader_timeout())),
         leadership: watch::Sender::new(Leadership::default()),
         readable: watch::Sender::new(false),
         formation: FormationProgress::new(&config.formation),
@@ -353,7 +354,15 @@ fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) 
     run(core, log_purge::maintain_log(Arc::clone(core)));
     run(core, hung_disk::watch_log(Arc::clone(core)));
     run(core, drain::watch_drain(Arc::clone(core)));
-    run(core, leader_contact::watch_leader_contact(Arc::clone(core)));
+    let contact_watch = ContactWatch {
+        leader_contact: Arc::clone(&core.leader_contact),
+        barrier: core.barrier.clone(),
+        consensus: core.consensus.clone(),
+        applied_position: core.applied_state.applied_position.subscribe(),
+        leadership: core.leadership.subscribe(),
+        tuning: core.tuning.clone(),
+    };
+    run(core, contact_watch.run());
     run(core, retirement::watch_removal(Arc::clone(core)));
     let applied_position = core.applied_state.applied_position.subscribe();
     let leadership = core.leadership.clone();
@@ -364,14 +373,17 @@ fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) 
     );
 }
 
-/// Runs a task until the replica ends.
-fn run(core: &Core, task: impl Future<Output = ()> + Send + 'static) {
+/// Runs a task until the replica ends. The core is kept as long, and with it the lock of the directory: the task may hold
+/// a store.
+fn run(core: &Arc<Core>, task: impl Future<Output = ()> + Send + 'static) {
+    let kept = Arc::clone(core);
     let ended = core.lifecycle.ended();
     tokio::spawn(async move {
         tokio::select! {
             () = ended => {}
             () = task => {}
         }
+        drop(kept);
     });
 }
 

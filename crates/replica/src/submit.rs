@@ -275,7 +275,7 @@ impl Core {
             match leadership.leader {
                 Some(leader) if !leadership.is_self => return Ok(Some(leader)),
                 // Without a quorum it would only make its log longer.
-                Some(_) if self.has_leader_contact() => return Ok(None),
+                Some(_) if self.leader_contact.is_recent() => return Ok(None),
                 None if !self.consensus.is_member() => return Err(SubmitError::NodeNotMember),
                 Some(_) | None => self.await_leader(leader_wait).await?,
             }

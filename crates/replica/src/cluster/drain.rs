@@ -173,7 +173,7 @@ impl Core {
 
     /// Lets a drained member stand for election if otherwise there is no leader, and lead no longer than necessary.
     async fn keep_drained(&self) {
-        let is_needed = !self.has_leader_contact();
+        let is_needed = !self.leader_contact.is_recent();
         // Under the lock of the state, so that the end of a drain cannot be missed.
         self.drained.send_if_modified(|is_drained| {
             self.allow_election(is_needed || !*is_drained);

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod consensus_view;
+pub(crate) mod contact_watch;
 pub(crate) mod disk_pressure;
 pub(crate) mod divergence;
 pub(crate) mod drain;

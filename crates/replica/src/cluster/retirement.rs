@@ -80,7 +80,7 @@ async fn ask_others(core: &Core) -> Option<StartError> {
         return Some(StartError::Removed(NodeId(core.local.node_id)));
     }
     let other = formation::check_cluster(own, &probed).err()?;
-    if core.has_leader_contact() || may_elect(&members, &foreign(own, &probed)) {
+    if core.leader_contact.is_recent() || may_elect(&members, &foreign(own, &probed)) {
         tracing::warn!(node_id = core.local.node_id, "{other}");
         return None;
     }
