@@ -1,7 +1,8 @@
 //! The parts of a running replica, shared by its tasks.
 
+use crate::backup::BACKUPS_MAX;
 use crate::batch::batcher::BatchCounters;
-use crate::batch::queue::Queue;
+use crate::batch::queue::{Queue, QueueBounds};
 use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::disk_pressure::Disk;
 use crate::cluster::formation::FormationProgress;
@@ -14,7 +15,7 @@ use crate::network::calls::PeerError;
 use crate::network::installs::Installs;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
-use crate::read::ReadBarrier;
+use crate::read::{ReadBarrier, ReadParts, Reads, Waiters};
 use crate::state::applier::AppliedState;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
@@ -40,9 +41,9 @@ pub(crate) struct Core {
     pub(crate) batch_counters: Arc<BatchCounters>,
     pub(crate) submit_counters: SubmitCounters,
     pub(crate) barrier: ReadBarrier,
+    pub(crate) reads: Arc<Reads>,
     pub(crate) leader_contact: Arc<LeaderContact>,
     pub(crate) leadership: watch::Sender<Leadership>,
-    pub(crate) readable: watch::Sender<bool>,
     pub(crate) formation: FormationProgress,
     /// Whether peers may count on this node: not before it is known not to be a wiped member.
     pub(crate) is_admitted: AtomicBool,
@@ -74,7 +75,69 @@ pub(crate) struct SubmitCounters {
     pub(crate) refused: AtomicU64,
 }
 
+/// What a core is made of: the parts of an opened directory, and consensus on them.
+pub(crate) struct CoreParts {
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) tuning: Tuning,
+    pub(crate) raft: ConsensusHandle,
+    pub(crate) log: LogStore,
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) applied_state: AppliedState,
+    pub(crate) formation: FormationProgress,
+    pub(crate) inspector: Arc<dyn Inspector>,
+    pub(crate) lock: DirectoryLock,
+}
+
 impl Core {
+    /// The core of a replica whose tasks have not started, and the readers that will wait for them.
+    pub(crate) fn new(parts: CoreParts) -> (Arc<Self>, Waiters) {
+        let tuning = &parts.tuning;
+        let applied_state = &parts.applied_state;
+        let divergence = applied_state.divergence.clone();
+        let lifecycle = Lifecycle::new(parts.local.node_id, divergence);
+        let (barrier, waiters) = ReadBarrier::new();
+        let consensus = ConsensusView::new(&parts.raft, &parts.local, tuning);
+        let leader_contact = LeaderContact::new(tuning.leader_timeout());
+        let reads = Reads::new(ReadParts {
+            barrier: barrier.clone(),
+            applied_position: applied_state.applied_position.subscribe(),
+            consensus: consensus.clone(),
+            lifecycle: lifecycle.clone(),
+            leader_timeout: tuning.leader_timeout(),
+        });
+        let core = Self {
+            queue: Arc::new(Queue::new(queue_bounds(tuning))),
+            batch_counters: Arc::default(),
+            submit_counters: SubmitCounters::default(),
+            barrier,
+            reads: Arc::new(reads),
+            leader_contact: Arc::new(leader_contact),
+            leadership: watch::Sender::new(Leadership::default()),
+            lifecycle,
+            formation: parts.formation,
+            is_admitted: AtomicBool::new(false),
+            has_lost_tail: AtomicBool::new(false),
+            installs: Installs::default(),
+            changing: Arc::default(),
+            disk: watch::Sender::default(),
+            drained: watch::Sender::new(false),
+            backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
+            inspector: parts.inspector,
+            appends: TaskTracker::new(),
+            local: parts.local,
+            links: parts.links,
+            tuning: parts.tuning,
+            raft: parts.raft,
+            consensus,
+            log: parts.log,
+            store: parts.store,
+            applied_state: parts.applied_state,
+            _lock: parts.lock,
+        };
+        (Arc::new(core), waiters)
+    }
+
     /// Lets peers count on this node.
     pub(crate) fn admit(&self) {
         self.is_admitted.store(true, Ordering::Release);
@@ -115,5 +178,13 @@ impl Core {
         crate::state::rows::applied_position(captured.as_ref())
             .ok()?
             .index()
+    }
+}
+
+fn queue_bounds(tuning: &Tuning) -> QueueBounds {
+    QueueBounds {
+        intake_max: tuning.intake_max,
+        progress_max: tuning.progress_max,
+        bytes_max: tuning.waiting_bytes_max,
     }
 }

@@ -38,6 +38,7 @@ mod startup;
 mod state;
 mod storage;
 mod submit;
+mod tasks;
 #[cfg(test)]
 mod testing;
 mod tuning;

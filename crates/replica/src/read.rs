@@ -1,16 +1,21 @@
 //! Linearizable reads from any node: one read-index round serves all waiting readers (design rule
 //! 14).
 
-use crate::core::Core;
-use crate::lifecycle::NotServing;
+use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::leader_contact::LeaderContact;
+use crate::cluster::leadership::Leadership;
+use crate::lifecycle::{Lifecycle, NotServing};
 use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::Links;
 use crate::network::protocol::{ReadIndex, forward_request, forward_response};
+use crate::raft::type_config::ConsensusHandle;
+use crate::state::rows::AppliedPosition;
 use flotilla_engine::store::StoreError;
 use openraft::ReadPolicy;
 use openraft::errors::RaftError;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 /// The maximum of readers that wait for the next round.
@@ -68,15 +73,15 @@ pub(crate) struct ReadBarrier {
     waiters: mpsc::Sender<Waiter>,
 }
 
-/// The other end of the barrier, for [`ReadRounds::run`].
-pub(crate) struct ReadRounds {
-    waiters: mpsc::Receiver<Waiter>,
+/// The readers that wait for the next round of [`ReadRounds`].
+pub(crate) struct Waiters {
+    receiver: mpsc::Receiver<Waiter>,
 }
 
 impl ReadBarrier {
-    pub(crate) fn new() -> (Self, ReadRounds) {
+    pub(crate) fn new() -> (Self, Waiters) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        (Self { waiters: sender }, ReadRounds { waiters: receiver })
+        (Self { waiters: sender }, Waiters { receiver })
     }
 
     /// The index up to which a linearizable read must have applied; `None` if this round failed.
@@ -95,27 +100,12 @@ impl ReadBarrier {
     }
 }
 
-impl ReadRounds {
-    /// Runs one round after another until the barrier is dropped. A reader that arrives during a
-    /// round waits for the next: the current one may have been confirmed before the reader came.
-    pub(crate) async fn run(mut self, core: Arc<Core>) {
-        let mut waiters = Vec::new();
-        while self.waiters.recv_many(&mut waiters, WAITING_MAX).await > 0 {
-            let round = round(&core);
-            let index = tokio::time::timeout(ROUND_TIMEOUT, round)
-                .await
-                .ok()
-                .flatten();
-            if let Some(round) = index {
-                core.leader_contact.confirm(round.index);
-            }
-            for waiter in waiters.drain(..) {
-                let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
-                // A reader that is gone does not need the result.
-                let _ = waiter.index.send(index.map(|round| round.index));
-            }
-        }
-    }
+/// What a round works with.
+pub(crate) struct ReadRounds {
+    pub(crate) raft: ConsensusHandle,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) leader_contact: Arc<LeaderContact>,
 }
 
 /// The result of a round, and whether this node leads.
@@ -125,41 +115,105 @@ struct Round {
     is_local: bool,
 }
 
-async fn round(core: &Core) -> Option<Round> {
-    let leadership = core.leadership.borrow().clone();
-    if leadership.is_self {
-        return match core.raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
-            Ok(linearizer) => Some(Round {
-                index: linearizer.read_log_id().index(),
-                is_local: true,
-            }),
-            Err(RaftError::APIError(_) | RaftError::Fatal(_)) => None,
-        };
+impl ReadRounds {
+    /// Runs one round after another until the barrier is dropped. A reader that arrives during a
+    /// round waits for the next: the current one may have been confirmed before the reader came.
+    pub(crate) async fn run(self, mut waiters: Waiters) {
+        let mut waiting = Vec::new();
+        while waiters.receiver.recv_many(&mut waiting, WAITING_MAX).await > 0 {
+            let index = tokio::time::timeout(ROUND_TIMEOUT, self.round())
+                .await
+                .ok()
+                .flatten();
+            if let Some(round) = index {
+                self.leader_contact.confirm(round.index);
+            }
+            for waiter in waiting.drain(..) {
+                let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
+                // A reader that is gone does not need the result.
+                let _ = waiter.index.send(index.map(|round| round.index));
+            }
+        }
     }
-    let leader = leadership.leader?;
-    let link = core
-        .links
-        .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control);
-    let body = forward_request::Body::ReadIndex(ReadIndex {});
-    match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
-        Ok(forward_response::Answer::ReadIndex(index)) => Some(Round {
-            index,
-            is_local: false,
-        }),
-        Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => None,
+
+    async fn round(&self) -> Option<Round> {
+        let leadership = self.leadership.borrow().clone();
+        if leadership.is_self {
+            return match self.raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
+                Ok(linearizer) => Some(Round {
+                    index: linearizer.read_log_id().index(),
+                    is_local: true,
+                }),
+                Err(RaftError::APIError(_) | RaftError::Fatal(_)) => None,
+            };
+        }
+        let leader = leadership.leader?;
+        let link = self
+            .links
+            .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control);
+        let body = forward_request::Body::ReadIndex(ReadIndex {});
+        match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
+            Ok(forward_response::Answer::ReadIndex(index)) => Some(Round {
+                index,
+                is_local: false,
+            }),
+            Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
+                None
+            }
+        }
     }
 }
 
-impl Core {
+/// The reads of this node.
+pub(crate) struct Reads {
+    parts: ReadParts,
+    readable: watch::Sender<bool>,
+}
+
+/// What the reads of a node depend on.
+pub(crate) struct ReadParts {
+    pub(crate) barrier: ReadBarrier,
+    pub(crate) applied_position: watch::Receiver<AppliedPosition>,
+    pub(crate) consensus: ConsensusView,
+    pub(crate) lifecycle: Lifecycle,
+    /// How long a read waits for a leader.
+    pub(crate) leader_timeout: Duration,
+}
+
+impl Reads {
+    /// Nothing is readable yet.
+    pub(crate) fn new(parts: ReadParts) -> Self {
+        Self {
+            parts,
+            readable: watch::Sender::new(false),
+        }
+    }
+
+    /// Whether this node has caught up with a leader since it started.
+    pub(crate) fn is_readable(&self) -> bool {
+        *self.readable.borrow()
+    }
+
+    /// Reports when this node has caught up with a leader.
+    pub(crate) fn readable(&self) -> watch::Receiver<bool> {
+        self.readable.subscribe()
+    }
+
+    /// Notes that this node has caught up with a leader.
+    pub(crate) fn set_readable(&self) {
+        self.readable
+            .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
+    }
+
     /// Returns once this node has applied all that was committed when the call began.
     pub(crate) async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
-        let leader_wait = self.leader_wait(deadline);
+        let leader_wait = deadline.min(Instant::now() + self.parts.leader_timeout);
         loop {
-            self.lifecycle.check_serving()?;
-            let indexed = timeout_at(deadline, self.barrier.index(false)).await;
+            self.parts.lifecycle.check_serving()?;
+            let indexed = timeout_at(deadline, self.parts.barrier.index(false)).await;
             let index = indexed.map_err(|_| ReadError::NoLeader)??;
             if let Some(index) = index {
-                let mut applied_position = self.applied_state.applied_position.subscribe();
+                let mut applied_position = self.parts.applied_position.clone();
                 let applied = applied_position
                     .wait_for(|applied_position| applied_position.index() >= Some(index));
                 let applied = timeout_at(deadline, applied).await;
@@ -168,11 +222,10 @@ impl Core {
                     .map_err(|_| ReadError::Shutdown)?;
                 // The leader's own word on what is committed: a caller that received it may read
                 // immediately.
-                self.readable
-                    .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
+                self.set_readable();
                 return Ok(());
             }
-            if !self.consensus.is_member() {
+            if !self.parts.consensus.is_member() {
                 return Err(ReadError::NodeNotMember);
             }
             if Instant::now() + PAUSE >= leader_wait {

@@ -153,20 +153,20 @@ impl Replica {
     /// # Errors
     /// [`ReadError`]; [`ReadError::NoLeader`] is worth a retry.
     pub async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
-        self.core().read_index(deadline).await
+        self.core().reads.read_index(deadline).await
     }
 
     /// Whether the state may be read at all: not before the node has caught up with a leader since
     /// it started.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        *self.core().readable.borrow()
+        self.core().reads.is_readable()
     }
 
     /// Reports when the state may be read.
     #[must_use]
     pub fn readable(&self) -> watch::Receiver<bool> {
-        self.core().readable.subscribe()
+        self.core().reads.readable()
     }
 
     /// Reads the current state, unchanged while `read` runs. It blocks its thread: run long scans

@@ -1,35 +1,24 @@
 //! Starts a replica from its configuration.
 
-use crate::backup::BACKUPS_MAX;
-use crate::batch::batcher::{BatchCounters, Batcher};
-use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
-use crate::cluster::consensus_view::ConsensusView;
-use crate::cluster::contact_watch::ContactWatch;
+use crate::cluster::disk_pressure;
 use crate::cluster::disk_pressure::DataDisk;
 use crate::cluster::formation::{self, Formation, FormationProgress, Round};
-use crate::cluster::leader_contact::LeaderContact;
-use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::rebuild::Rebuild;
-use crate::cluster::{
-    disk_pressure, divergence, drain, hung_disk, log_purge, recovery, retirement,
-};
-use crate::core::{Core, SubmitCounters};
+use crate::core::{Core, CoreParts};
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, Execution};
 use crate::fatal::FatalError;
 use crate::identity::{self, IdentityError};
-use crate::lifecycle::Lifecycle;
 use crate::log::device::DeviceError;
 use crate::log::store::{LogOpenError, LogParts, LogStore};
 use crate::membership::cluster_id;
 use crate::network::caller::host_of;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
-use crate::network::installs::Installs;
 use crate::network::links::{Links, Local, LocalName};
 use crate::raft;
-use crate::read::{ReadBarrier, ReadRounds};
+use crate::read::Waiters;
 use crate::replica::Config;
 use crate::running::{OwnRuntime, Running};
 use crate::stagger::Share;
@@ -39,16 +28,12 @@ use crate::state::machine::Machine;
 use crate::state::rows::{self, Identity};
 use crate::state::store::StateStore;
 use crate::storage::{DirectoryLock, Storage, StorageError};
-use crate::tuning::Tuning;
+use crate::tasks::{self, run};
 use openraft::StorageHelper;
 use std::collections::BTreeSet;
-use std::future::Future;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use tokio::sync::{Mutex, Semaphore, watch};
-use tokio_util::task::TaskTracker;
 
 /// Starts a replica where its environment says.
 pub(crate) async fn start(config: Config, environment: Environment) -> Result<Running, StartError> {
@@ -100,7 +85,7 @@ async fn open(
     {
         return Err(StartError::NotListed(config.node_id));
     }
-    let (core, rounds) = assemble(&config, &environment, &blocking_pool).await?;
+    let (core, waiters) = assemble(&config, &environment, &blocking_pool).await?;
     let storage = Arc::clone(&environment.storage);
     let directory = config.data_directory.clone();
     let disk = DataDisk { storage, directory };
@@ -117,7 +102,7 @@ async fn open(
             address: config.peer_listen,
             error,
         })?;
-    spawn_tasks(&core, &environment, rounds);
+    tasks::spawn_all(&core, &environment, waiters);
     run(&core, disk_pressure::watch_disk(Arc::clone(&core), disk));
     let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
     if !is_settled || !core.consensus.is_member() {
@@ -251,7 +236,7 @@ async fn assemble(
     config: &Config,
     environment: &Environment,
     blocking_pool: &BlockingPool,
-) -> Result<(Arc<Core>, ReadRounds), StartError> {
+) -> Result<(Arc<Core>, Waiters), StartError> {
     let tuning = raft::config::config(&config.tuning)
         .map_err(|error| StartError::Tuning(error.to_string()))?;
     let mut opened = open_directory(config, environment, blocking_pool)?;
@@ -289,11 +274,7 @@ async fn assemble(
     let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log, opened.machine)
         .await
         .map_err(|error| StartError::Consensus(error.to_string()))?;
-    let lifecycle = Lifecycle::new(node_id, opened.applied_state.divergence.clone());
-    let (barrier, rounds) = ReadBarrier::new();
-    let consensus = ConsensusView::new(&raft, &local, &config.tuning);
-    let core = Core {
-        consensus,
+    Ok(Core::new(CoreParts {
         local,
         links,
         tuning: config.tuning.clone(),
@@ -301,90 +282,10 @@ async fn assemble(
         log: opened.log,
         store: opened.store,
         applied_state: opened.applied_state,
-        queue: Arc::new(Queue::new(queue_bounds(&config.tuning))),
-        batch_counters: Arc::<BatchCounters>::default(),
-        submit_counters: SubmitCounters::default(),
-        barrier,
-        leader_contact: Arc::new(LeaderContact::new(config.tuning.leader_timeout())),
-        leadership: watch::Sender::new(Leadership::default()),
-        readable: watch::Sender::new(false),
         formation: FormationProgress::new(&config.formation),
-        is_admitted: AtomicBool::new(false),
-        has_lost_tail: AtomicBool::new(false),
-        installs: Installs::default(),
-        changing: Arc::new(Mutex::new(())),
-        disk: watch::Sender::default(),
-        drained: watch::Sender::new(false),
-        backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
         inspector: Arc::clone(&environment.inspector),
-        lifecycle,
-        appends: TaskTracker::new(),
-        _lock: opened.lock,
-    };
-    Ok((Arc::new(core), rounds))
-}
-
-fn queue_bounds(tuning: &Tuning) -> QueueBounds {
-    QueueBounds {
-        intake_max: tuning.intake_max,
-        progress_max: tuning.progress_max,
-        bytes_max: tuning.waiting_bytes_max,
-    }
-}
-
-fn spawn_tasks(core: &Arc<Core>, environment: &Environment, rounds: ReadRounds) {
-    let batcher = Batcher {
-        node_id: core.local.node_id,
-        raft: core.raft.clone(),
-        queue: Arc::clone(&core.queue),
-        clock: Arc::clone(&core.local.clock),
-        offers: Arc::clone(&environment.offers),
-        membership: core.applied_state.membership.subscribe(),
-        leadership: core.leadership.subscribe(),
-        counters: Arc::clone(&core.batch_counters),
-        entries_in_flight: core.tuning.entries_in_flight.max(1),
-        rounds: Arc::default(),
-    };
-    run(core, batcher.run());
-    run(core, rounds.run(Arc::clone(core)));
-    run(core, recovery::watch_recovery(Arc::clone(core)));
-    run(core, recovery::watch_consensus(Arc::clone(core)));
-    run(core, divergence::report_digests(Arc::clone(core)));
-    run(core, divergence::watch_divergence(Arc::clone(core)));
-    run(core, log_purge::maintain_log(Arc::clone(core)));
-    run(core, hung_disk::watch_log(Arc::clone(core)));
-    run(core, drain::watch_drain(Arc::clone(core)));
-    let contact_watch = ContactWatch {
-        leader_contact: Arc::clone(&core.leader_contact),
-        barrier: core.barrier.clone(),
-        consensus: core.consensus.clone(),
-        applied_position: core.applied_state.applied_position.subscribe(),
-        leadership: core.leadership.subscribe(),
-        tuning: core.tuning.clone(),
-    };
-    run(core, contact_watch.run());
-    run(core, retirement::watch_removal(Arc::clone(core)));
-    let applied_position = core.applied_state.applied_position.subscribe();
-    let leadership = core.leadership.clone();
-    let local = Arc::clone(&core.local);
-    run(
-        core,
-        watch_leadership(core.raft.clone(), local, applied_position, leadership),
-    );
-}
-
-/// Runs a task until the replica ends. The core is kept as long, and with it the lock of the directory: the task may hold
-/// a store.
-fn run(core: &Arc<Core>, task: impl Future<Output = ()> + Send + 'static) {
-    let kept = Arc::clone(core);
-    let ended = core.lifecycle.ended();
-    tokio::spawn(async move {
-        tokio::select! {
-            () = ended => {}
-            () = task => {}
-        }
-        drop(kept);
-    });
+        lock: opened.lock,
+    }))
 }
 
 /// Locks the data directory for this replica.

@@ -102,7 +102,7 @@ impl Core {
         let reader = timeout_at(deadline, reader).await;
         let reader = reader.map_err(|_| BackupError::SnapshotTimeout)?;
         let reader = reader.expect("the semaphore is never closed");
-        self.read_index(deadline).await?;
+        self.reads.read_index(deadline).await?;
         self.snapshot_here(deadline).await?;
         let rows = self.store.captured();
         let rows =

@@ -1,18 +1,26 @@
 //! Decides when a restarted node may serve reads, and reports when openraft has ended.
 
-use crate::core::Core;
 use crate::fatal::FatalError;
+use crate::lifecycle::Lifecycle;
 use crate::membership::term_of;
+use crate::raft::type_config::ConsensusHandle;
+use crate::read::Reads;
+use crate::state::rows::AppliedPosition;
 use openraft::async_runtime::watch::WatchReceiver;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Marks the node readable once it has applied up to a commit index that its current leader
 /// established in its own term.
 ///
 /// An earlier commit index is not enough: a new leader may at first know less as committed than
 /// this node had applied, and served, before it was restarted.
-pub(crate) async fn watch_recovery(core: Arc<Core>) {
-    let mut metrics = core.raft.metrics();
+pub(crate) async fn watch_recovery(
+    raft: ConsensusHandle,
+    mut applied_position: watch::Receiver<AppliedPosition>,
+    reads: Arc<Reads>,
+) {
+    let mut metrics = raft.metrics();
     let target = loop {
         {
             let metrics = metrics.borrow_watched();
@@ -28,33 +36,29 @@ pub(crate) async fn watch_recovery(core: Arc<Core>) {
             return;
         }
     };
-    let mut applied_position = core.applied_state.applied_position.subscribe();
     if applied_position
         .wait_for(|applied_position| applied_position.index() >= Some(target))
         .await
         .is_ok()
     {
-        core.readable.send_replace(true);
+        reads.set_readable();
     }
 }
 
 /// Reports when openraft ends before it was asked to.
-pub(crate) async fn watch_consensus(core: Arc<Core>) {
-    let mut metrics = core.raft.metrics();
+pub(crate) async fn watch_consensus(raft: ConsensusHandle, lifecycle: Lifecycle) {
+    let mut metrics = raft.metrics();
     loop {
         let state = metrics.borrow_watched().running_state.clone();
-        if core.lifecycle.has_ended() {
+        if lifecycle.has_ended() {
             return;
         }
         if let Err(error) = state {
-            return core
-                .lifecycle
-                .fail(FatalError::Consensus(error.to_string()));
+            return lifecycle.fail(FatalError::Consensus(error.to_string()));
         }
         if metrics.changed().await.is_err() {
-            if !core.lifecycle.has_ended() {
-                core.lifecycle
-                    .fail(FatalError::Consensus("its core task is gone".to_owned()));
+            if !lifecycle.has_ended() {
+                lifecycle.fail(FatalError::Consensus("its core task is gone".to_owned()));
             }
             return;
         }
