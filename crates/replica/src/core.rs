@@ -4,10 +4,10 @@ use crate::backup::BACKUPS_MAX;
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::cluster::consensus_view::ConsensusView;
-use crate::cluster::disk_pressure::Disk;
 use crate::cluster::formation::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leadership::Leadership;
+use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
 use crate::inspection::Inspector;
 use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
@@ -53,8 +53,7 @@ pub(crate) struct Core {
     pub(crate) installs: Installs,
     /// Held during a membership change: one at a time.
     pub(crate) changing: Arc<Mutex<()>>,
-    /// The disk, as last measured.
-    pub(crate) disk: watch::Sender<Disk>,
+    pub(crate) disk: Arc<MemberDisk>,
     /// Whether this member is drained.
     pub(crate) drained: watch::Sender<bool>,
     /// Permits for concurrent backups.
@@ -86,6 +85,7 @@ pub(crate) struct CoreParts {
     pub(crate) applied_state: AppliedState,
     pub(crate) formation: FormationProgress,
     pub(crate) inspector: Arc<dyn Inspector>,
+    pub(crate) data_disk: DataDisk,
     pub(crate) lock: DirectoryLock,
 }
 
@@ -106,6 +106,14 @@ impl Core {
             lifecycle: lifecycle.clone(),
             leader_timeout: tuning.leader_timeout(),
         });
+        let disk = MemberDisk::new(DiskParts {
+            data_disk: parts.data_disk,
+            reserve_bytes: tuning.disk_reserve_bytes,
+            log: parts.log.clone(),
+            store: Arc::clone(&parts.store),
+            local: Arc::clone(&parts.local),
+            consensus: consensus.clone(),
+        });
         let core = Self {
             queue: Arc::new(Queue::new(queue_bounds(tuning))),
             batch_counters: Arc::default(),
@@ -120,7 +128,7 @@ impl Core {
             has_lost_tail: AtomicBool::new(false),
             installs: Installs::default(),
             changing: Arc::default(),
-            disk: watch::Sender::default(),
+            disk: Arc::new(disk),
             drained: watch::Sender::new(false),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
             inspector: parts.inspector,

@@ -74,7 +74,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
     let split = core.applied_state.split.borrow().is_some();
     let leader = core.leadership.borrow().leader.clone();
     let leader = leader.filter(|_| core.leader_contact.is_recent());
-    let disk = *core.disk.borrow();
+    let disk = core.disk.measured();
     let known = Gauges {
         is_leading: core.consensus.is_leading(),
         leader: leader.map(|leader| leader.node_id),

@@ -1,9 +1,9 @@
 //! Starts a replica from its configuration.
 
 use crate::clock::StampClock;
-use crate::cluster::disk_pressure;
-use crate::cluster::disk_pressure::DataDisk;
+use crate::cluster::disk_watch;
 use crate::cluster::formation::{self, Formation, FormationProgress, Round};
+use crate::cluster::member_disk::DataDisk;
 use crate::cluster::rebuild::Rebuild;
 use crate::core::{Core, CoreParts};
 use crate::environment::Environment;
@@ -86,11 +86,8 @@ async fn open(
         return Err(StartError::NotListed(config.node_id));
     }
     let (core, waiters) = assemble(&config, &environment, &blocking_pool).await?;
-    let storage = Arc::clone(&environment.storage);
-    let directory = config.data_directory.clone();
-    let disk = DataDisk { storage, directory };
     // Before a peer could send more than there is space for.
-    core.measure(&disk);
+    core.disk.measure();
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
@@ -103,7 +100,7 @@ async fn open(
             error,
         })?;
     tasks::spawn_all(&core, &environment, waiters);
-    run(&core, disk_pressure::watch_disk(Arc::clone(&core), disk));
+    run(&core, disk_watch::watch_disk(Arc::clone(&core)));
     let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
     if !is_settled || !core.consensus.is_member() {
         let waiting = Arc::clone(&core);
@@ -274,7 +271,11 @@ async fn assemble(
     let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log, opened.machine)
         .await
         .map_err(|error| StartError::Consensus(error.to_string()))?;
+    let storage = Arc::clone(&environment.storage);
+    let directory = config.data_directory.clone();
+    let data_disk = DataDisk { storage, directory };
     Ok(Core::new(CoreParts {
+        data_disk,
         local,
         links,
         tuning: config.tuning.clone(),

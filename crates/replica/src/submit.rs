@@ -84,7 +84,7 @@ impl Core {
         if let Err(error) = check_bytes(bytes) {
             return Attempt::Failed(error);
         }
-        if let Err(error) = self.check_disk(command.body.admission()) {
+        if let Err(error) = self.disk.check(command.body.admission()) {
             return Attempt::Failed(error);
         }
         let arrival = self.queue.arrive();

@@ -164,7 +164,7 @@ impl Core {
             }
             // A request during a running snapshot does nothing, and that snapshot may cover less:
             // so this repeats the request.
-            if self.has_space_for_snapshot() {
+            if self.disk.has_space_for_snapshot() {
                 let triggered = self.raft.trigger().snapshot().await;
                 triggered.map_err(|_| ReadError::Shutdown)?;
             }

@@ -15,18 +15,9 @@
 //! as a quorum of voters has space, since it does not need the others, and transfers leadership to
 //! one of those if it has less itself.
 
-use crate::attempt::SubmitError;
-use crate::cluster::leadership::Follower;
-use crate::core::Core;
-use crate::log::record::LogEntry;
-use crate::proposal::Proposal;
-use crate::storage::{DiskSpace, Storage};
-use flotilla_engine::{Admission, NodeId};
-use openraft::EntryPayload;
+use crate::storage::DiskSpace;
+use flotilla_engine::Admission;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
-use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// What a member still writes, the least first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +43,8 @@ impl DiskPressure {
         }
     }
 
-    fn admits(self, admission: Admission) -> bool {
+    /// Whether a command of this class is written.
+    pub(crate) fn admits(self, admission: Admission) -> bool {
         match (self, admission) {
             (Self::Normal, _) | (Self::Low, Admission::Progress) => true,
             (Self::Low, Admission::Intake) | (Self::Critical, _) => false,
@@ -68,12 +60,12 @@ pub(crate) struct Disk {
     /// The current level.
     pub(crate) disk_pressure: DiskPressure,
     /// Whether not even a leader's commands in flight are written.
-    is_full: bool,
+    pub(crate) is_full: bool,
 }
 
 impl Disk {
     /// The same disk, measured again.
-    fn after(self, space: Option<DiskSpace>, reserve_bytes: u64) -> Self {
+    pub(crate) fn after(self, space: Option<DiskSpace>, reserve_bytes: u64) -> Self {
         let Some(DiskSpace { free_bytes, .. }) = space else {
             return Self::default();
         };
@@ -85,7 +77,7 @@ impl Disk {
     }
 
     /// Whether `bytes` can be written; always if the disk is not checked.
-    fn fits(self, bytes: u64, reserve_bytes: u64) -> bool {
+    pub(crate) fn fits(self, bytes: u64, reserve_bytes: u64) -> bool {
         let is_watched = reserve_bytes > 0;
         let space = self.space.filter(|_| is_watched);
         space.is_none_or(|space| space.free_bytes >= bytes)
@@ -98,145 +90,8 @@ fn is_short(free_bytes: u64, bytes: u64, was_short: bool) -> bool {
     free_bytes < bytes.saturating_add(margin)
 }
 
-/// The disk to measure.
-pub(crate) struct DataDisk {
-    pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) directory: PathBuf,
-}
-
-impl Core {
-    /// The disk pressure of this member.
-    pub(crate) fn disk_pressure(&self) -> DiskPressure {
-        self.disk.borrow().disk_pressure
-    }
-
-    /// Checks whether a command may be proposed here, at the leader.
-    ///
-    /// # Errors
-    /// [`SubmitError::DiskLow`].
-    pub(crate) fn check_disk(&self, admission: Admission) -> Result<(), SubmitError> {
-        if self
-            .disk_pressure()
-            .min(self.quorum_disk_pressure())
-            .admits(admission)
-        {
-            Ok(())
-        } else {
-            Err(SubmitError::DiskLow)
-        }
-    }
-
-    /// Whether a follower writes these entries of a leader. A new leader resends entries that are
-    /// already here, to find the end of the match.
-    pub(crate) fn keeps(&self, entries: &[LogEntry]) -> bool {
-        if !self.disk.borrow().is_full {
-            return true;
-        }
-        let last = self.log.last().map(|log_id| log_id.index());
-        let is_new_command = |entry: &LogEntry| {
-            let is_command = matches!(entry.payload, EntryPayload::Normal(Proposal::Commands(_)));
-            is_command && Some(entry.log_id.index()) > last
-        };
-        !entries.iter().any(is_new_command)
-    }
-
-    /// Whether another member's state can be received beside the current one. It is assumed to be
-    /// about as large.
-    pub(crate) fn has_space_for_state(&self) -> bool {
-        let figures = self.store.figures().unwrap_or_default();
-        let state_bytes = figures.files_bytes.saturating_add(figures.buffers_bytes);
-        let reserve_bytes = self.tuning.disk_reserve_bytes;
-        let needed = state_bytes.saturating_add(reserve_bytes / 2);
-        let disk = *self.disk.borrow();
-        disk.disk_pressure > DiskPressure::Critical && disk.fits(needed, reserve_bytes)
-    }
-
-    /// Whether there is space for a snapshot of the state: it writes what is not in files yet, and
-    /// links the rest. The log can only be purged behind a snapshot, so it may use the reserve.
-    pub(crate) fn has_space_for_snapshot(&self) -> bool {
-        let figures = self.store.figures().unwrap_or_default();
-        let disk = *self.disk.borrow();
-        disk.fits(figures.buffers_bytes, self.tuning.disk_reserve_bytes)
-    }
-
-    /// The disk pressure that a quorum of voters stays within; none while only this member can be
-    /// short of space. Called for each command, so it counts voters only while another one reports
-    /// a shortage.
-    fn quorum_disk_pressure(&self) -> DiskPressure {
-        if self.local.has_no_other_member_short_of_disk() {
-            return DiskPressure::Normal;
-        }
-        let membership = self.consensus.membership();
-        let voters = membership.membership().get_joint_config();
-        quorum_disk_pressure(voters, |node_id| match node_id {
-            own if own == self.local.node_id => self.disk_pressure(),
-            // A voter without a report yet counts as having space.
-            other => self.local.disk_pressure_of(other).unwrap_or_default(),
-        })
-    }
-
-    /// If this node leads, transfers leadership to a voter with more free space, if there is one.
-    async fn yield_leadership(&self) {
-        let own = self.disk_pressure();
-        if own == DiskPressure::Normal || !self.leadership.borrow().is_self {
-            return;
-        }
-        let followers = self.consensus.followers().into_iter();
-        let followers =
-            followers.map(|follower| (self.local.disk_pressure_of(follower.node_id), follower));
-        if let Some(to) = least_pressed(own, followers) {
-            let deadline = Instant::now() + self.tuning.upkeep_interval;
-            tracing::info!(
-                to,
-                "another member has more free disk space: leadership is transferred to it"
-            );
-            drop(self.transfer_leader(Some(NodeId(to)), deadline).await);
-        }
-    }
-
-    /// Records the free space on the disk.
-    pub(crate) fn measure(&self, disk: &DataDisk) {
-        match disk.storage.space(&disk.directory) {
-            Ok(space) => self.measured(space),
-            // The last value stays: a disk that cannot be measured fails elsewhere too.
-            Err(error) => tracing::warn!(%error, "the free disk space cannot be measured"),
-        }
-    }
-
-    fn measured(&self, space: Option<DiskSpace>) {
-        let reserve_bytes = self.tuning.disk_reserve_bytes;
-        let known = *self.disk.borrow();
-        let disk = known.after(space, reserve_bytes);
-        self.disk.send_replace(disk);
-        let free_bytes = space.map_or(0, |space| space.free_bytes);
-        if disk.is_full && !known.is_full {
-            tracing::error!(
-                free_bytes,
-                reserve_bytes,
-                "the disk is almost full: no commands are written, not even those of a leader"
-            );
-        }
-        if disk.disk_pressure == known.disk_pressure {
-            return;
-        }
-        match disk.disk_pressure {
-            DiskPressure::Normal => tracing::info!(free_bytes, "the disk has free space again"),
-            DiskPressure::Low => tracing::warn!(
-                free_bytes,
-                reserve_bytes,
-                "the disk is nearly full: no new work is accepted"
-            ),
-            DiskPressure::Critical => tracing::error!(
-                free_bytes,
-                reserve_bytes,
-                "the disk is nearly full: only what cannot be refused is written"
-            ),
-        }
-    }
-}
-
 /// The disk pressure that a quorum of the voters stays within; of both voter sets during a change.
-fn quorum_disk_pressure(
+pub(crate) fn quorum_disk_pressure(
     sets: &[BTreeSet<u64>],
     disk_pressure_of: impl Fn(u64) -> DiskPressure,
 ) -> DiskPressure {
@@ -254,34 +109,9 @@ fn quorum_disk_pressure(
     disk_pressures.min().unwrap_or_default()
 }
 
-/// The follower to lead instead of a node with this disk pressure: it has reported more space, and
-/// has nearly all of the log.
-fn least_pressed(
-    own: DiskPressure,
-    followers: impl Iterator<Item = (Option<DiskPressure>, Follower)>,
-) -> Option<u64> {
-    followers
-        .filter_map(|(disk_pressure, follower)| Some((disk_pressure?, follower)))
-        .filter(|(disk_pressure, follower)| *disk_pressure > own && follower.has_caught_up())
-        .max_by_key(|(disk_pressure, follower)| (*disk_pressure, follower.matched))
-        .map(|(_, follower)| follower.node_id)
-}
-
-/// Measures the disk until it is dropped.
-pub(crate) async fn watch_disk(core: Arc<Core>, disk: DataDisk) {
-    let mut ticks = interval(core.tuning.upkeep_interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        core.measure(&disk);
-        core.yield_leadership().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raft::type_config::LogId;
 
     #[test]
     fn new_work_stops_first_then_everything_and_each_resumes_with_a_margin() {
@@ -359,29 +189,5 @@ mod tests {
         assert_eq!(quorum_disk_pressure(&both, full(&[1, 2])), Critical);
         assert_eq!(quorum_disk_pressure(&both, full(&[1, 4])), Normal);
         assert_eq!(quorum_disk_pressure(&[], full(&[])), Normal);
-    }
-
-    #[test]
-    fn a_leader_yields_to_a_follower_that_has_said_that_it_has_room_and_has_the_log() {
-        use DiskPressure::{Critical, Low, Normal};
-        let follower = |node_id, lag| Follower {
-            node_id,
-            matched: Some(LogId::new_term_index(1, 1_000 - lag)),
-            lag,
-        };
-        let chosen = |followers: Vec<(Option<DiskPressure>, Follower)>| {
-            least_pressed(Low, followers.into_iter())
-        };
-        let near = (Some(Normal), follower(2, 1));
-        let far = (Some(Normal), follower(3, 900));
-        assert_eq!(chosen(vec![near, far]), Some(2));
-        assert_eq!(chosen(vec![far]), None);
-        assert_eq!(chosen(vec![(None, follower(2, 0))]), None);
-        assert_eq!(chosen(vec![(Some(Low), follower(2, 0))]), None);
-        let other = (Some(Normal), follower(4, 0));
-        assert_eq!(chosen(vec![near, other, far]), Some(4));
-        let little = (Some(Low), follower(5, 0));
-        let from_full = least_pressed(Critical, [near, little].into_iter());
-        assert_eq!(from_full, Some(2));
     }
 }

@@ -49,7 +49,8 @@ async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
     let share = Share::of(core.local.node_id);
     let is_due = bytes > share.of_bytes(core.tuning.snapshot_log_bytes)
         || applying.saturating_sub(*replay_base) > share.of_time(core.tuning.snapshot_replay);
-    if is_due && core.has_space_for_snapshot() && core.raft.trigger().snapshot().await.is_ok() {
+    if is_due && core.disk.has_space_for_snapshot() && core.raft.trigger().snapshot().await.is_ok()
+    {
         *replay_base = applying;
     }
 }

@@ -102,7 +102,10 @@ impl PeerCalls for Handler {
                 if let Err(error) = &read {
                     tracing::warn!(%error, "an append was refused");
                 }
-                ready(read.ok().filter(|request| core.keeps(&request.entries)))
+                ready(
+                    read.ok()
+                        .filter(|request| core.disk.keeps(&request.entries)),
+                )
             });
             let core = Arc::clone(&self.core);
             let responses = self
@@ -116,7 +119,7 @@ impl PeerCalls for Handler {
                     Ok(convert::appended_out(
                         &result,
                         wall_ms,
-                        core.disk_pressure(),
+                        core.disk.pressure(),
                         core.is_drained(),
                     ))
                 });
@@ -153,14 +156,14 @@ impl PeerCalls for Handler {
             self.core.local.admit(begin.sender.clone())?;
             let vote = convert::vote_in(begin.vote).map_err(PeerError::from)?;
             let install = self.core.installs.begin(vote).await?;
-            if !self.core.has_space_for_state() {
+            if !self.core.disk.has_space_for_state() {
                 let text = "there is too little free space on its disk for a snapshot";
                 return Err(PeerError::Failed(text.to_owned()));
             }
             let core = Arc::clone(&self.core);
             // The estimate of the needed space was only a guess.
             let parts =
-                parts.take_while(move |_| ready(core.disk_pressure() > DiskPressure::Critical));
+                parts.take_while(move |_| ready(core.disk.pressure() > DiskPressure::Critical));
             let store = self.core.store.as_ref();
             let pool = &self.core.links.blocking_pool;
             let receiving = snapshots::receive_rows(begin, parts.boxed(), store, pool);
