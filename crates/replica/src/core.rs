@@ -6,8 +6,10 @@ use crate::batch::queue::{Queue, QueueBounds};
 use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::formation::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
+use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
+use crate::control::ControlWriter;
 use crate::inspection::Inspector;
 use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
@@ -20,9 +22,10 @@ use crate::state::applier::AppliedState;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
 use crate::storage::DirectoryLock;
+use crate::submit::{SubmissionParts, Submissions};
 use crate::tuning::Tuning;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
@@ -39,7 +42,9 @@ pub(crate) struct Core {
     pub(crate) applied_state: AppliedState,
     pub(crate) queue: Arc<Queue>,
     pub(crate) batch_counters: Arc<BatchCounters>,
-    pub(crate) submit_counters: SubmitCounters,
+    pub(crate) submissions: Submissions,
+    pub(crate) control_writer: ControlWriter,
+    pub(crate) leader_search: LeaderSearch,
     pub(crate) barrier: ReadBarrier,
     pub(crate) reads: Arc<Reads>,
     pub(crate) leader_contact: Arc<LeaderContact>,
@@ -67,13 +72,6 @@ pub(crate) struct Core {
     pub(crate) _lock: DirectoryLock,
 }
 
-/// The results of submissions since the start.
-#[derive(Debug, Default)]
-pub(crate) struct SubmitCounters {
-    pub(crate) forwarded: AtomicU64,
-    pub(crate) refused: AtomicU64,
-}
-
 /// What a core is made of: the parts of an opened directory, and consensus on them.
 pub(crate) struct CoreParts {
     pub(crate) local: Arc<Local>,
@@ -92,56 +90,43 @@ pub(crate) struct CoreParts {
 impl Core {
     /// The core of a replica whose tasks have not started, and the readers that will wait for them.
     pub(crate) fn new(parts: CoreParts) -> (Arc<Self>, Waiters) {
-        let tuning = &parts.tuning;
-        let applied_state = &parts.applied_state;
-        let divergence = applied_state.divergence.clone();
-        let lifecycle = Lifecycle::new(parts.local.node_id, divergence);
         let (barrier, waiters) = ReadBarrier::new();
-        let consensus = ConsensusView::new(&parts.raft, &parts.local, tuning);
-        let leader_contact = LeaderContact::new(tuning.leader_timeout());
-        let reads = Reads::new(ReadParts {
-            barrier: barrier.clone(),
-            applied_position: applied_state.applied_position.subscribe(),
-            consensus: consensus.clone(),
-            lifecycle: lifecycle.clone(),
-            leader_timeout: tuning.leader_timeout(),
-        });
-        let disk = MemberDisk::new(DiskParts {
-            data_disk: parts.data_disk,
-            reserve_bytes: tuning.disk_reserve_bytes,
-            log: parts.log.clone(),
-            store: Arc::clone(&parts.store),
-            local: Arc::clone(&parts.local),
-            consensus: consensus.clone(),
-        });
+        let basis = Basis::new(parts, barrier);
+        let disk = Arc::new(basis.disk());
+        let leader_search = basis.leader_search();
+        let control_writer = basis.control_writer(&leader_search);
+        let submissions = basis.submissions(&leader_search, &disk);
+        let reads = Arc::new(basis.reads());
         let core = Self {
-            queue: Arc::new(Queue::new(queue_bounds(tuning))),
+            queue: basis.queue,
             batch_counters: Arc::default(),
-            submit_counters: SubmitCounters::default(),
-            barrier,
-            reads: Arc::new(reads),
-            leader_contact: Arc::new(leader_contact),
-            leadership: watch::Sender::new(Leadership::default()),
-            lifecycle,
-            formation: parts.formation,
+            submissions,
+            control_writer,
+            leader_search,
+            barrier: basis.barrier,
+            reads,
+            leader_contact: basis.leader_contact,
+            leadership: basis.leadership,
+            lifecycle: basis.lifecycle,
+            formation: basis.parts.formation,
             is_admitted: AtomicBool::new(false),
             has_lost_tail: AtomicBool::new(false),
             installs: Installs::default(),
             changing: Arc::default(),
-            disk: Arc::new(disk),
+            disk,
             drained: watch::Sender::new(false),
             backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
-            inspector: parts.inspector,
+            inspector: basis.parts.inspector,
             appends: TaskTracker::new(),
-            local: parts.local,
-            links: parts.links,
-            tuning: parts.tuning,
-            raft: parts.raft,
-            consensus,
-            log: parts.log,
-            store: parts.store,
-            applied_state: parts.applied_state,
-            _lock: parts.lock,
+            local: basis.parts.local,
+            links: basis.parts.links,
+            tuning: basis.parts.tuning,
+            raft: basis.parts.raft,
+            consensus: basis.consensus,
+            log: basis.parts.log,
+            store: basis.parts.store,
+            applied_state: basis.parts.applied_state,
+            _lock: basis.parts.lock,
         };
         (Arc::new(core), waiters)
     }
@@ -186,6 +171,84 @@ impl Core {
         crate::state::rows::applied_position(captured.as_ref())
             .ok()?
             .index()
+    }
+}
+
+/// What several parts of a core share.
+struct Basis {
+    parts: CoreParts,
+    barrier: ReadBarrier,
+    lifecycle: Lifecycle,
+    consensus: ConsensusView,
+    leader_contact: Arc<LeaderContact>,
+    leadership: watch::Sender<Leadership>,
+    queue: Arc<Queue>,
+}
+
+impl Basis {
+    fn new(parts: CoreParts, barrier: ReadBarrier) -> Self {
+        let divergence = parts.applied_state.divergence.clone();
+        let timeout = parts.tuning.leader_timeout();
+        Self {
+            barrier,
+            lifecycle: Lifecycle::new(parts.local.node_id, divergence),
+            consensus: ConsensusView::new(&parts.raft, &parts.local, &parts.tuning),
+            leader_contact: Arc::new(LeaderContact::new(timeout)),
+            leadership: watch::Sender::new(Leadership::default()),
+            queue: Arc::new(Queue::new(queue_bounds(&parts.tuning))),
+            parts,
+        }
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::new(ReadParts {
+            barrier: self.barrier.clone(),
+            applied_position: self.parts.applied_state.applied_position.subscribe(),
+            consensus: self.consensus.clone(),
+            lifecycle: self.lifecycle.clone(),
+            leader_timeout: self.parts.tuning.leader_timeout(),
+        })
+    }
+
+    fn disk(&self) -> MemberDisk {
+        MemberDisk::new(DiskParts {
+            data_disk: self.parts.data_disk.clone(),
+            reserve_bytes: self.parts.tuning.disk_reserve_bytes,
+            log: self.parts.log.clone(),
+            store: Arc::clone(&self.parts.store),
+            local: Arc::clone(&self.parts.local),
+            consensus: self.consensus.clone(),
+        })
+    }
+
+    fn leader_search(&self) -> LeaderSearch {
+        LeaderSearch {
+            leadership: self.leadership.subscribe(),
+            leader_contact: Arc::clone(&self.leader_contact),
+            consensus: self.consensus.clone(),
+            lifecycle: self.lifecycle.clone(),
+            leader_timeout: self.parts.tuning.leader_timeout(),
+        }
+    }
+
+    fn control_writer(&self, leader_search: &LeaderSearch) -> ControlWriter {
+        ControlWriter {
+            raft: self.parts.raft.clone(),
+            links: Arc::clone(&self.parts.links),
+            leader_search: leader_search.clone(),
+        }
+    }
+
+    fn submissions(&self, leader_search: &LeaderSearch, disk: &Arc<MemberDisk>) -> Submissions {
+        Submissions::new(SubmissionParts {
+            queue: Arc::clone(&self.queue),
+            leader_search: leader_search.clone(),
+            links: Arc::clone(&self.parts.links),
+            disk: Arc::clone(disk),
+            consensus: self.consensus.clone(),
+            engine_version: self.parts.applied_state.engine_version.subscribe(),
+            tuning: self.parts.tuning.clone(),
+        })
     }
 }
 

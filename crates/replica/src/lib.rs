@@ -13,6 +13,7 @@ mod batch;
 mod clock;
 mod cluster;
 mod completeness;
+mod control;
 mod core;
 mod direct_io;
 mod environment;

@@ -144,7 +144,7 @@ impl Replica {
         command: Command,
         deadline: Instant,
     ) -> Result<Result<Reply, Rejection>, SubmitError> {
-        self.core().submit(command, deadline).await
+        self.core().submissions.submit(command, deadline).await
     }
 
     /// Returns once this node has applied everything that was acknowledged anywhere before the
@@ -275,13 +275,14 @@ impl Replica {
         let core = self.core();
         let applied = &core.applied_state.counters;
         let log = core.log.counters();
+        let submissions = core.submissions.counters();
         Counters {
             entries_proposed: core.batch_counters.entries.load(Ordering::Relaxed),
             commands_proposed: core.batch_counters.commands.load(Ordering::Relaxed),
             entries_applied: applied.entries.load(Ordering::Relaxed),
             commands_applied: applied.commands.load(Ordering::Relaxed),
-            commands_forwarded: core.submit_counters.forwarded.load(Ordering::Relaxed),
-            commands_refused: core.submit_counters.refused.load(Ordering::Relaxed),
+            commands_forwarded: submissions.forwarded.load(Ordering::Relaxed),
+            commands_refused: submissions.refused.load(Ordering::Relaxed),
             log_fsyncs: log.syncs.load(Ordering::Relaxed),
             log_bytes: log.bytes.load(Ordering::Relaxed),
             snapshots_made: applied.snapshots_made.load(Ordering::Relaxed),

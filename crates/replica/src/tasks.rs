@@ -2,6 +2,7 @@
 
 use crate::batch::batcher::Batcher;
 use crate::cluster::contact_watch::ContactWatch;
+use crate::cluster::divergence::DivergenceWatch;
 use crate::cluster::leadership::watch_leadership;
 use crate::cluster::{divergence, drain, hung_disk, log_purge, recovery, retirement};
 use crate::core::Core;
@@ -42,8 +43,18 @@ pub(crate) fn spawn_all(core: &Arc<Core>, environment: &Environment, waiters: Wa
         core,
         recovery::watch_consensus(core.raft.clone(), core.lifecycle.clone()),
     );
-    run(core, divergence::report_digests(Arc::clone(core)));
-    run(core, divergence::watch_divergence(Arc::clone(core)));
+    let checkpoints = core.applied_state.checkpoints.subscribe();
+    let control_writer = core.control_writer.clone();
+    run(
+        core,
+        divergence::report_digests(core.local.node_id, checkpoints, control_writer),
+    );
+    let divergence_watch = DivergenceWatch {
+        applied_state: core.applied_state.clone(),
+        store: Arc::clone(&core.store),
+        lifecycle: core.lifecycle.clone(),
+    };
+    run(core, divergence_watch.run());
     run(core, log_purge::maintain_log(Arc::clone(core)));
     run(core, hung_disk::watch_log(Arc::clone(core)));
     run(core, drain::watch_drain(Arc::clone(core)));

@@ -68,7 +68,8 @@ async fn consider_floor(core: &Core) {
     }
     let control = Control::PurgeFloor { index: floor };
     if let Err(error) = core
-        .control(control, Instant::now() + CONTROL_TIMEOUT)
+        .control_writer
+        .write(control, Instant::now() + CONTROL_TIMEOUT)
         .await
     {
         tracing::debug!(%error, "the purge floor was not published");

@@ -33,6 +33,7 @@ pub(crate) struct DiskParts {
 }
 
 /// The disk to measure.
+#[derive(Clone)]
 pub(crate) struct DataDisk {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) directory: PathBuf,

@@ -7,14 +7,15 @@
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
 use crate::cluster::formation;
-use crate::cluster::leadership::LAG_MAX;
+use crate::cluster::leadership::{LAG_MAX, Leader};
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
-use crate::network::protocol::ProbeResponse;
+use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::protocol::{ProbeResponse, forward_request, forward_response};
 use crate::raft::type_config::TypeConfig;
 use crate::state::rows;
-use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
+use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId, codec};
 use futures::future::join_all;
 use openraft::ChangeMembers;
 use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
@@ -42,12 +43,12 @@ impl Core {
         change: ClusterChange,
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
-        let leader_wait = self.leader_wait(deadline);
+        let leader_wait = self.leader_search.leader_wait(deadline);
         loop {
             let attempt = match &change {
                 // It needs no leader.
                 ClusterChange::UndrainNode { node_id } => self.undrain(*node_id, deadline).await,
-                change => match self.destination(leader_wait).await? {
+                change => match self.leader_search.destination(leader_wait).await? {
                     None => self.change_here(change.clone(), deadline).await,
                     Some(leader) => self.forward_change(&leader, change, deadline).await,
                 },
@@ -55,8 +56,30 @@ impl Core {
             match attempt {
                 Attempt::Done(judged) => return Ok(judged?),
                 Attempt::Failed(error) => return Err(error.into()),
-                Attempt::NotLeader => self.await_leader(leader_wait).await?,
+                Attempt::NotLeader => self.leader_search.await_leader(leader_wait).await?,
             }
+        }
+    }
+
+    async fn forward_change(
+        &self,
+        leader: &Leader,
+        change: &ClusterChange,
+        deadline: Instant,
+    ) -> Attempt<ChangeResult> {
+        let body = forward_request::Body::Change(codec::encode(change).into());
+        match self
+            .links
+            .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control)
+            .ask(body, deadline)
+            .await
+        {
+            Ok(forward_response::Answer::ChangeResult(bytes)) => {
+                codec::decode(&bytes).map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done)
+            }
+            Ok(forward_response::Answer::NotLeader(_))
+            | Err(ForwardError::NotSent | ForwardError::QueueFull) => Attempt::NotLeader,
+            Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod drain;
 pub(crate) mod formation;
 pub(crate) mod hung_disk;
 pub(crate) mod leader_contact;
+pub(crate) mod leader_search;
 pub(crate) mod leadership;
 pub(crate) mod log_purge;
 pub(crate) mod lost_tail;

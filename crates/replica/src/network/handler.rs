@@ -351,14 +351,18 @@ async fn answer(
     }
     match body {
         Some(forward_request::Body::Command(bytes)) => match Command::decode(&bytes) {
-            Ok(command) => submitted(core.submit_here(command, bytes.len(), deadline).await),
+            Ok(command) => submitted(
+                core.submissions
+                    .submit_here(command, bytes.len(), deadline)
+                    .await,
+            ),
             Err(error) => {
                 tracing::error!(%error, "a forwarded command cannot be decoded");
                 forward_response::Answer::Unknown(Unknown {})
             }
         },
         Some(forward_request::Body::Control(bytes)) => match Control::decode(&bytes) {
-            Ok(control) => match core.control_here(control, deadline).await {
+            Ok(control) => match core.control_writer.write_here(control, deadline).await {
                 Attempt::Done(()) => forward_response::Answer::Done(Done {}),
                 Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
                 Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
