@@ -1,6 +1,6 @@
 //! The parts of a running replica, shared by its tasks.
 
-use crate::backup::BACKUPS_MAX;
+use crate::backup::{BackupParts, Backups};
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::cluster::consensus_view::ConsensusView;
@@ -10,24 +10,22 @@ use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
 use crate::control::ControlWriter;
-use crate::inspection::Inspector;
+use crate::inspection::{Inspections, Inspector};
 use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
-use crate::network::calls::PeerError;
 use crate::network::installs::Installs;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::{ReadBarrier, ReadParts, Reads, Waiters};
+use crate::snapshot_maker::SnapshotMaker;
 use crate::state::applier::AppliedState;
-use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
 use crate::storage::DirectoryLock;
 use crate::submit::{SubmissionParts, Submissions};
 use crate::tuning::Tuning;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{Mutex, Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Mutex, watch};
 use tokio_util::task::TaskTracker;
 
 /// The parts of a running replica.
@@ -61,10 +59,9 @@ pub(crate) struct Core {
     pub(crate) disk: Arc<MemberDisk>,
     /// Whether this member is drained.
     pub(crate) drained: watch::Sender<bool>,
-    /// Permits for concurrent backups.
-    pub(crate) backups: Arc<Semaphore>,
-    /// Says what waits on this node.
-    pub(crate) inspector: Arc<dyn Inspector>,
+    pub(crate) snapshot_maker: SnapshotMaker,
+    pub(crate) backups: Backups,
+    pub(crate) inspections: Inspections,
     pub(crate) lifecycle: Lifecycle,
     /// The open streams of appends from peers.
     pub(crate) appends: TaskTracker,
@@ -97,6 +94,9 @@ impl Core {
         let control_writer = basis.control_writer(&leader_search);
         let submissions = basis.submissions(&leader_search, &disk);
         let reads = Arc::new(basis.reads());
+        let snapshot_maker = basis.snapshot_maker(&disk);
+        let backups = basis.backups(&reads, &snapshot_maker);
+        let inspections = basis.inspections();
         let core = Self {
             queue: basis.queue,
             batch_counters: Arc::default(),
@@ -115,8 +115,9 @@ impl Core {
             changing: Arc::default(),
             disk,
             drained: watch::Sender::new(false),
-            backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
-            inspector: basis.parts.inspector,
+            snapshot_maker,
+            backups,
+            inspections,
             appends: TaskTracker::new(),
             local: basis.parts.local,
             links: basis.parts.links,
@@ -139,38 +140,6 @@ impl Core {
     /// Whether peers may count on this node.
     pub(crate) fn is_admitted(&self) -> bool {
         self.is_admitted.load(Ordering::Acquire)
-    }
-
-    /// A snapshot of the state after the entry at `index` or a later one, taken now if necessary.
-    ///
-    /// # Errors
-    /// [`PeerError::Failed`] if none is ready in time.
-    pub(crate) async fn snapshot_at(&self, index: u64) -> Result<Snapshot, PeerError> {
-        let failed = |error: &dyn std::fmt::Display| PeerError::Failed(error.to_string());
-        let deadline = Instant::now() + self.tuning.install_snapshot_timeout;
-        let mut applied_position = self.applied_state.applied_position.subscribe();
-        let applied =
-            applied_position.wait_for(|applied_position| applied_position.index() >= Some(index));
-        let applied = timeout_at(deadline, applied).await;
-        applied
-            .map_err(|error| failed(&error))?
-            .map_err(|error| failed(&error))?;
-        let made = self.snapshot_here(deadline).await;
-        made.map_err(|error| failed(&error))?;
-        // A state that is received meanwhile replaces it.
-        let rows = self.store.captured();
-        let rows = rows.ok_or_else(|| failed(&"the snapshot has just been replaced"))?;
-        let meta = meta_of(rows.as_ref()).map_err(|error| failed(&error))?;
-        let snapshot = SnapshotData::Captured(rows);
-        Ok(Snapshot { meta, snapshot })
-    }
-
-    /// The index of this node's last snapshot.
-    pub(crate) fn snapshot_index(&self) -> Option<u64> {
-        let captured = self.store.captured()?;
-        crate::state::rows::applied_position(captured.as_ref())
-            .ok()?
-            .index()
     }
 }
 
@@ -249,6 +218,37 @@ impl Basis {
             engine_version: self.parts.applied_state.engine_version.subscribe(),
             tuning: self.parts.tuning.clone(),
         })
+    }
+
+    fn snapshot_maker(&self, disk: &Arc<MemberDisk>) -> SnapshotMaker {
+        SnapshotMaker {
+            raft: self.parts.raft.clone(),
+            store: Arc::clone(&self.parts.store),
+            applied_position: self.parts.applied_state.applied_position.subscribe(),
+            disk: Arc::clone(disk),
+            lifecycle: self.lifecycle.clone(),
+            timeout: self.parts.tuning.install_snapshot_timeout,
+        }
+    }
+
+    fn backups(&self, reads: &Arc<Reads>, snapshot_maker: &SnapshotMaker) -> Backups {
+        Backups::new(BackupParts {
+            snapshot_maker: snapshot_maker.clone(),
+            reads: Arc::clone(reads),
+            store: Arc::clone(&self.parts.store),
+            local: Arc::clone(&self.parts.local),
+            links: Arc::clone(&self.parts.links),
+            consensus: self.consensus.clone(),
+        })
+    }
+
+    fn inspections(&self) -> Inspections {
+        Inspections {
+            inspector: Arc::clone(&self.parts.inspector),
+            local: Arc::clone(&self.parts.local),
+            links: Arc::clone(&self.parts.links),
+            consensus: self.consensus.clone(),
+        }
     }
 }
 

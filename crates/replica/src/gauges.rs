@@ -84,7 +84,7 @@ pub(crate) fn read(core: &Core) -> Gauges {
             .borrow()
             .index()
             .unwrap_or(0),
-        snapshot_index: core.snapshot_index().unwrap_or(0),
+        snapshot_index: core.snapshot_maker.index().unwrap_or(0),
         purged_index: core.log.purged().map_or(0, |log_id| log_id.index()),
         intake_waiting: waiting.intake,
         progress_waiting: waiting.progress,

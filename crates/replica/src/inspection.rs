@@ -3,12 +3,13 @@
 //! A node assembles it, because it knows more than its replica. The replica forwards the request to the member that is
 //! asked, over the peer protocol: this works without a leader, and however many clients the member has.
 
-use crate::core::Core;
+use crate::cluster::consensus_view::ConsensusView;
 use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{Inspect, forward_request, forward_response};
-use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use bytes::Bytes;
 use flotilla_engine::{CommandScope, NodeId};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -83,7 +84,20 @@ pub struct PendingInstall {
     pub age: Duration,
 }
 
-impl Core {
+/// Answers what waits on any member.
+pub(crate) struct Inspections {
+    pub(crate) inspector: Arc<dyn Inspector>,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) consensus: ConsensusView,
+}
+
+impl Inspections {
+    /// What waits on this member, in the encoding of its server.
+    pub(crate) fn inspect_here(&self, rows_max: u32) -> Bytes {
+        self.inspector.inspect(rows_max)
+    }
+
     /// What waits on a member, in the encoding of its server.
     pub(crate) async fn inspect(
         &self,
@@ -92,7 +106,7 @@ impl Core {
         deadline: Instant,
     ) -> Result<Bytes, InspectError> {
         if node_id.0 == self.local.node_id {
-            return Ok(self.inspector.inspect(rows_max));
+            return Ok(self.inspect_here(rows_max));
         }
         let membership = self.consensus.membership();
         let member = membership.get_node(&node_id.0);
@@ -106,16 +120,6 @@ impl Core {
             Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
                 Err(InspectError::NodeUnresponsive(node_id))
             }
-        }
-    }
-
-    /// What waits at this replica.
-    pub(crate) fn pending(&self) -> Pending {
-        let free = self.links.snapshot_readers.available_permits();
-        Pending {
-            commands: self.queue.pending(),
-            install: self.installs.pending(),
-            outgoing_snapshot_count: SNAPSHOTS_READ_MAX.saturating_sub(free),
         }
     }
 }

@@ -33,6 +33,7 @@ mod read;
 mod replica;
 mod rocks_storage;
 mod running;
+mod snapshot_maker;
 mod stagger;
 mod start_error;
 mod startup;

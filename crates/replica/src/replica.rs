@@ -15,6 +15,7 @@ use crate::gauges::{self, Gauges};
 use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
 use crate::network::links::HOME_GROUP_ID;
+use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
 use crate::running::Running;
 use crate::start_error::StartError;
@@ -314,7 +315,13 @@ impl Replica {
     /// What waits at this replica.
     #[must_use]
     pub fn pending(&self) -> Pending {
-        self.core().pending()
+        let core = self.core();
+        let free = core.links.snapshot_readers.available_permits();
+        Pending {
+            commands: core.queue.pending(),
+            install: core.installs.pending(),
+            outgoing_snapshot_count: SNAPSHOTS_READ_MAX.saturating_sub(free),
+        }
     }
 
     /// What waits on a member, in the encoding of its [`Inspector`](crate::Inspector). Needs no leader.
@@ -327,7 +334,10 @@ impl Replica {
         rows_max: u32,
         deadline: Instant,
     ) -> Result<Bytes, InspectError> {
-        self.core().inspect(node_id, rows_max, deadline).await
+        self.core()
+            .inspections
+            .inspect(node_id, rows_max, deadline)
+            .await
     }
 
     /// Begins a snapshot now, without waiting for it.
@@ -349,7 +359,7 @@ impl Replica {
     /// # Errors
     /// [`BackupError`]: the snapshot may still be made later.
     pub async fn snapshot(&self, node_id: NodeId, deadline: Instant) -> Result<u64, BackupError> {
-        self.core().snapshot(node_id, deadline).await
+        self.core().backups.snapshot(node_id, deadline).await
     }
 
     /// A backup of everything that was acknowledged anywhere before the call. The deadline applies
@@ -358,7 +368,7 @@ impl Replica {
     /// # Errors
     /// [`BackupError`].
     pub async fn backup(&self, deadline: Instant) -> Result<Backup, BackupError> {
-        self.core().backup(deadline).await
+        self.core().backups.backup(deadline).await
     }
 
     /// The last index that this node has applied, and its digest after it.

@@ -28,8 +28,8 @@ pub use fault::BackupFault;
 pub use header::{BackupHeader, BackupOrigin};
 pub use offline::{OfflineError, backup_directory};
 pub use restore::{RestoreError, RestoredMember, restore};
-pub(crate) use serving::BACKUPS_MAX;
 pub use serving::{Backup, BackupError};
+pub(crate) use serving::{BackupParts, Backups};
 
 /// What every backup begins with.
 const MAGIC: &[u8; 16] = b"flotilla-backup\n";

@@ -2,25 +2,25 @@
 
 use super::header::{BackupHeader, BackupOrigin, Source};
 use super::writer::Writer;
-use crate::core::Core;
+use crate::cluster::consensus_view::ConsensusView;
 use crate::execution::{BlockingPool, JobKind};
 use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{TakeSnapshot, forward_request, forward_response};
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
-use crate::read::ReadError;
+use crate::read::{ReadError, Reads};
+use crate::snapshot_maker::{SnapshotError, SnapshotMaker};
+use crate::state::store::StateStore;
 use bytes::Bytes;
 use flotilla_engine::NodeId;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 /// Concurrent backups of one node: each keeps the files of its snapshot on disk.
-pub(crate) const BACKUPS_MAX: usize = 2;
+const BACKUPS_MAX: usize = 2;
 // Members get snapshots even while backups are made, which may take any time.
 const _: () = assert!(BACKUPS_MAX < SNAPSHOTS_READ_MAX);
-/// The interval of checks for a snapshot that is being made.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a backup or a snapshot cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,15 @@ pub enum BackupError {
     /// The snapshot cannot be read.
     #[error("expected to read the snapshot, but {0}")]
     Broken(String),
+}
+
+impl From<SnapshotError> for BackupError {
+    fn from(error: SnapshotError) -> Self {
+        match error {
+            SnapshotError::Read(error) => Self::Read(error),
+            SnapshotError::Timeout => Self::SnapshotTimeout,
+        }
+    }
 }
 
 /// A backup in progress. While it exists, the node keeps its snapshot.
@@ -93,35 +102,59 @@ impl Backup {
     }
 }
 
-impl Core {
+/// The backups and snapshots that callers ask for.
+pub(crate) struct Backups {
+    parts: BackupParts,
+    /// Permits for concurrent backups.
+    permits: Arc<Semaphore>,
+}
+
+/// What backups depend on.
+pub(crate) struct BackupParts {
+    pub(crate) snapshot_maker: SnapshotMaker,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) consensus: ConsensusView,
+}
+
+impl Backups {
+    pub(crate) fn new(parts: BackupParts) -> Self {
+        Self {
+            parts,
+            permits: Arc::new(Semaphore::new(BACKUPS_MAX)),
+        }
+    }
+
     /// A backup of everything that was acknowledged anywhere before the call.
     pub(crate) async fn backup(&self, deadline: Instant) -> Result<Backup, BackupError> {
-        let permit = Arc::clone(&self.backups).try_acquire_owned();
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
         let permit = permit.map_err(|_| BackupError::UnderWay)?;
-        let reader = Arc::clone(&self.links.snapshot_readers).acquire_owned();
+        let reader = Arc::clone(&self.parts.links.snapshot_readers).acquire_owned();
         let reader = timeout_at(deadline, reader).await;
         let reader = reader.map_err(|_| BackupError::SnapshotTimeout)?;
         let reader = reader.expect("the semaphore is never closed");
-        self.reads.read_index(deadline).await?;
-        self.snapshot_here(deadline).await?;
-        let rows = self.store.captured();
+        self.parts.reads.read_index(deadline).await?;
+        self.parts.snapshot_maker.make(deadline).await?;
+        let rows = self.parts.store.captured();
         let rows =
             rows.ok_or_else(|| BackupError::Broken("the snapshot has disappeared".to_owned()))?;
         let source = Source {
-            node_id: self.local.node_id,
+            node_id: self.parts.local.node_id,
             origin: BackupOrigin::Serving,
-            version: self.local.version.clone(),
+            version: self.parts.local.version.clone(),
         };
         let header = BackupHeader::of(rows.as_ref(), source)
             .map_err(|error| BackupError::Broken(error.to_string()))?
             .ok_or(ReadError::NodeCatchingUp)?;
-        let figures = self.store.figures();
+        let figures = self.parts.store.figures();
         Ok(Backup {
             rows: figures.map_or(0, |figures| figures.rows),
             rows_done: 0,
             writer: Some(Writer::new(header.clone(), rows)),
             header,
-            blocking_pool: self.links.blocking_pool.clone(),
+            blocking_pool: self.parts.links.blocking_pool.clone(),
             _permits: [permit, reader],
         })
     }
@@ -133,13 +166,14 @@ impl Core {
         node_id: NodeId,
         deadline: Instant,
     ) -> Result<u64, BackupError> {
-        if node_id.0 == self.local.node_id {
-            return self.snapshot_here(deadline).await;
+        if node_id.0 == self.parts.local.node_id {
+            return Ok(self.parts.snapshot_maker.make(deadline).await?);
         }
-        let membership = self.consensus.membership();
+        let membership = self.parts.consensus.membership();
         let member = membership.get_node(&node_id.0);
         let member = member.ok_or(BackupError::NodeNotMember(node_id))?;
         let link = self
+            .parts
             .links
             .forward(node_id.0, &member.peer_address, ForwardKind::Control);
         let body = forward_request::Body::TakeSnapshot(TakeSnapshot {});
@@ -149,26 +183,6 @@ impl Core {
             Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
                 Err(BackupError::Unreachable(node_id))
             }
-        }
-    }
-
-    /// The same at this node.
-    pub(crate) async fn snapshot_here(&self, deadline: Instant) -> Result<u64, BackupError> {
-        let applied = self.applied_state.applied_position.borrow().index();
-        loop {
-            self.lifecycle.check_serving().map_err(ReadError::from)?;
-            match self.snapshot_index() {
-                Some(covered) if Some(covered) >= applied => return Ok(covered),
-                _ if Instant::now() >= deadline => return Err(BackupError::SnapshotTimeout),
-                _ => {}
-            }
-            // A request during a running snapshot does nothing, and that snapshot may cover less:
-            // so this repeats the request.
-            if self.disk.has_space_for_snapshot() {
-                let triggered = self.raft.trigger().snapshot().await;
-                triggered.map_err(|_| ReadError::Shutdown)?;
-            }
-            sleep(PAUSE).await;
         }
     }
 }

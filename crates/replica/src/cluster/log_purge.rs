@@ -35,7 +35,7 @@ async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
     let Some(applied) = core.applied_state.applied_position.borrow().index() else {
         return;
     };
-    let covered = core.snapshot_index();
+    let covered = core.snapshot_maker.index();
     if covered >= Some(applied) {
         return;
     }
@@ -82,7 +82,7 @@ fn floor(core: &Core) -> Option<u64> {
     if !core.leadership.borrow().is_ready {
         return None;
     }
-    let covered = core.snapshot_index()?;
+    let covered = core.snapshot_maker.index()?;
     if core.log.bytes() > core.tuning.max_log_bytes {
         return Some(covered);
     }
@@ -99,7 +99,7 @@ fn floor(core: &Core) -> Option<u64> {
 /// Deletes what is below the floor and covered by a durable snapshot of this node.
 async fn consider_purge(core: &Core) {
     let floor = *core.applied_state.purge_floor.borrow();
-    let Some(covered) = core.snapshot_index() else {
+    let Some(covered) = core.snapshot_maker.index() else {
         return;
     };
     let upto = floor.min(covered);

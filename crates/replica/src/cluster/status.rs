@@ -207,7 +207,7 @@ fn node_status(
 pub(crate) fn own(core: &Core) -> StatusResponse {
     let applied_position = *core.applied_state.applied_position.borrow();
     let is_leading = core.consensus.is_leading();
-    let snapshot_index = core.snapshot_index().unwrap_or(0);
+    let snapshot_index = core.snapshot_maker.index().unwrap_or(0);
     let drained = core.is_drained();
     let metrics = core.raft.metrics();
     // Borrowed last and only once. While consensus waits to write its metrics, a holder that

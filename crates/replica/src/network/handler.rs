@@ -195,7 +195,7 @@ impl PeerCalls for Handler {
             let permit = readers.try_acquire_owned().map_err(|_| {
                 PeerError::Failed("it sends as many snapshots as it can".to_owned())
             })?;
-            let snapshot = self.core.snapshot_at(request.min_index).await?;
+            let snapshot = self.core.snapshot_maker.at(request.min_index).await?;
             // The divergence may have been found meanwhile, by an entry of this very snapshot.
             self.check_sound()?;
             let vote = self.core.raft.server_metrics().borrow_watched().vote;
@@ -389,16 +389,18 @@ async fn answer(
             Ok(Some(index)) => forward_response::Answer::ReadIndex(index),
             Ok(None) | Err(_) => forward_response::Answer::NotLeader(NotLeader {}),
         },
-        Some(forward_request::Body::TakeSnapshot(_)) => match core.snapshot_here(deadline).await {
-            Ok(index) => forward_response::Answer::SnapshotIndex(index),
-            Err(_) => forward_response::Answer::Unknown(Unknown {}),
-        },
+        Some(forward_request::Body::TakeSnapshot(_)) => {
+            match core.snapshot_maker.make(deadline).await {
+                Ok(index) => forward_response::Answer::SnapshotIndex(index),
+                Err(_) => forward_response::Answer::Unknown(Unknown {}),
+            }
+        }
         Some(forward_request::Body::SetDrained(set)) => {
             let changed = core.set_drained(set.drained);
             forward_response::Answer::DrainedSet(DrainedSet { changed })
         }
         Some(forward_request::Body::Inspect(inspect)) => {
-            forward_response::Answer::Inspection(core.inspector.inspect(inspect.rows_max))
+            forward_response::Answer::Inspection(core.inspections.inspect_here(inspect.rows_max))
         }
         Some(forward_request::Body::Open(_)) | None => {
             forward_response::Answer::Unknown(Unknown {})
