@@ -4,11 +4,13 @@ use crate::backup::{BackupParts, Backups};
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::cluster::consensus_view::ConsensusView;
-use crate::cluster::formation::FormationProgress;
+use crate::cluster::formation::{Formation, FormationProcess};
+use crate::cluster::formation_progress::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
+use crate::cluster::probe::Probes;
 use crate::control::ControlWriter;
 use crate::inspection::{Inspections, Inspector};
 use crate::lifecycle::Lifecycle;
@@ -24,7 +26,7 @@ use crate::storage::DirectoryLock;
 use crate::submit::{SubmissionParts, Submissions};
 use crate::tuning::Tuning;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use tokio::sync::{Mutex, watch};
 use tokio_util::task::TaskTracker;
 
@@ -47,9 +49,9 @@ pub(crate) struct Core {
     pub(crate) reads: Arc<Reads>,
     pub(crate) leader_contact: Arc<LeaderContact>,
     pub(crate) leadership: watch::Sender<Leadership>,
-    pub(crate) formation: FormationProgress,
-    /// Whether peers may count on this node: not before it is known not to be a wiped member.
-    pub(crate) is_admitted: AtomicBool,
+    pub(crate) formation: FormationProcess,
+    pub(crate) formation_progress: Arc<FormationProgress>,
+    pub(crate) probes: Probes,
     /// Whether its disk has lost entries that it had acknowledged: it takes part in nothing.
     pub(crate) has_lost_tail: AtomicBool,
     /// The snapshot that is being received.
@@ -78,7 +80,7 @@ pub(crate) struct CoreParts {
     pub(crate) log: LogStore,
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) applied_state: AppliedState,
-    pub(crate) formation: FormationProgress,
+    pub(crate) formation: Formation,
     pub(crate) inspector: Arc<dyn Inspector>,
     pub(crate) data_disk: DataDisk,
     pub(crate) lock: DirectoryLock,
@@ -97,6 +99,8 @@ impl Core {
         let snapshot_maker = basis.snapshot_maker(&disk);
         let backups = basis.backups(&reads, &snapshot_maker);
         let inspections = basis.inspections();
+        let probes = basis.probes();
+        let formation = basis.formation(&probes);
         let core = Self {
             queue: basis.queue,
             batch_counters: Arc::default(),
@@ -108,8 +112,9 @@ impl Core {
             leader_contact: basis.leader_contact,
             leadership: basis.leadership,
             lifecycle: basis.lifecycle,
-            formation: basis.parts.formation,
-            is_admitted: AtomicBool::new(false),
+            formation,
+            formation_progress: basis.formation_progress,
+            probes,
             has_lost_tail: AtomicBool::new(false),
             installs: Installs::default(),
             changing: Arc::default(),
@@ -131,16 +136,6 @@ impl Core {
         };
         (Arc::new(core), waiters)
     }
-
-    /// Lets peers count on this node.
-    pub(crate) fn admit(&self) {
-        self.is_admitted.store(true, Ordering::Release);
-    }
-
-    /// Whether peers may count on this node.
-    pub(crate) fn is_admitted(&self) -> bool {
-        self.is_admitted.load(Ordering::Acquire)
-    }
 }
 
 /// What several parts of a core share.
@@ -152,6 +147,7 @@ struct Basis {
     leader_contact: Arc<LeaderContact>,
     leadership: watch::Sender<Leadership>,
     queue: Arc<Queue>,
+    formation_progress: Arc<FormationProgress>,
 }
 
 impl Basis {
@@ -165,6 +161,7 @@ impl Basis {
             leader_contact: Arc::new(LeaderContact::new(timeout)),
             leadership: watch::Sender::new(Leadership::default()),
             queue: Arc::new(Queue::new(queue_bounds(&parts.tuning))),
+            formation_progress: Arc::new(FormationProgress::new(parts.formation.first_members())),
             parts,
         }
     }
@@ -248,6 +245,27 @@ impl Basis {
             local: Arc::clone(&self.parts.local),
             links: Arc::clone(&self.parts.links),
             consensus: self.consensus.clone(),
+        }
+    }
+
+    fn probes(&self) -> Probes {
+        Probes {
+            local: Arc::clone(&self.parts.local),
+            links: Arc::clone(&self.parts.links),
+            progress: Arc::clone(&self.formation_progress),
+        }
+    }
+
+    fn formation(&self, probes: &Probes) -> FormationProcess {
+        FormationProcess {
+            formation: self.parts.formation.clone(),
+            progress: Arc::clone(&self.formation_progress),
+            probes: probes.clone(),
+            local: Arc::clone(&self.parts.local),
+            log: self.parts.log.clone(),
+            raft: self.parts.raft.clone(),
+            consensus: self.consensus.clone(),
+            lifecycle: self.lifecycle.clone(),
         }
     }
 }

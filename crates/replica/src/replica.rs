@@ -250,13 +250,13 @@ impl Replica {
     /// # Errors
     /// [`FormError`]; after [`FormError::Waiting`] the cluster may be formed later.
     pub async fn form(&self, deadline: Instant) -> Result<FormedCluster, FormError> {
-        self.core().form(deadline).await
+        self.core().formation.form(deadline).await
     }
 
     /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
     #[must_use]
     pub fn awaited(&self) -> Option<String> {
-        self.core().awaited()
+        self.core().formation_progress.awaited()
     }
 
     /// Why the process must end, once it must.

@@ -1,10 +1,10 @@
 //! Starts a replica from its configuration.
 
 use crate::clock::StampClock;
-use crate::cluster::disk_watch;
-use crate::cluster::formation::{self, Formation, FormationProgress, Round};
+use crate::cluster::formation::{Formation, Round};
 use crate::cluster::member_disk::DataDisk;
 use crate::cluster::rebuild::Rebuild;
+use crate::cluster::{disk_watch, probe};
 use crate::core::{Core, CoreParts};
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, Execution};
@@ -101,11 +101,11 @@ async fn open(
         })?;
     tasks::spawn_all(&core, &environment, waiters);
     run(&core, disk_watch::watch_disk(Arc::clone(&core)));
-    let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
+    let is_settled = core.formation.round().await? == Round::Settled;
     if !is_settled || !core.consensus.is_member() {
         let waiting = Arc::clone(&core);
         run(&core, async move {
-            if let Err(error) = formation::form(&waiting, &config.formation).await {
+            if let Err(error) = waiting.formation.run().await {
                 waiting.lifecycle.fail(FatalError::Refused(error));
             }
         });
@@ -255,7 +255,7 @@ async fn assemble(
         local: Arc::clone(&local),
         links: Arc::clone(&links),
     };
-    formation::check_alone(&local, &links, membership.effective()).await?;
+    probe::check_alone(&local, &links, membership.effective()).await?;
     let log = opened.log.clone();
     let node_id = config.node_id.0;
     let rebuild = Rebuild {
@@ -283,7 +283,7 @@ async fn assemble(
         log: opened.log,
         store: opened.store,
         applied_state: opened.applied_state,
-        formation: FormationProgress::new(&config.formation),
+        formation: config.formation.clone(),
         inspector: Arc::clone(&environment.inspector),
         lock: opened.lock,
     }))

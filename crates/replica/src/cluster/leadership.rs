@@ -99,7 +99,7 @@ impl Core {
             }
             Some(to) if to == own => return Attempt::Done(Ok(false)),
             // A leader that was asked to transfer takes no more writes, whichever node takes over.
-            Some(to) if !self.is_reachable(to.0, &stored).await => {
+            Some(to) if !self.probes.is_reachable(to.0, &stored).await => {
                 return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout));
             }
             Some(to) if self.is_other_drained(to.0, &stored).await => {

@@ -6,7 +6,6 @@
 
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
-use crate::cluster::formation;
 use crate::cluster::leadership::{LAG_MAX, Leader};
 use crate::core::Core;
 use crate::fatal::FatalError;
@@ -155,7 +154,7 @@ impl Core {
         if self.is_retired(node_id) {
             return Attempt::Done(Err(ChangeRefusal::NodeIdRetired(node_id)));
         }
-        let Some(found) = formation::probe_once(self, &peer_address).await else {
+        let Some(found) = self.probes.probe_once(&peer_address).await else {
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(peer_address)));
         };
         let cluster_id = cluster_id(stored.membership()).unwrap_or_default();
@@ -191,7 +190,7 @@ impl Core {
             return Attempt::Done(Ok(false));
         }
         // A member that is down lags by nothing until the next write, and could not help to commit.
-        if !self.is_reachable(node_id.0, stored).await {
+        if !self.probes.is_reachable(node_id.0, stored).await {
             let address = member.peer_address.clone();
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
@@ -285,7 +284,7 @@ impl Core {
     ) -> Result<(), ChangeRefusal> {
         let everybody: BTreeSet<u64> = sets.iter().flatten().copied().collect();
         let pending = everybody.into_iter().map(|node_id| async move {
-            let is_reachable = self.is_reachable(node_id, stored).await;
+            let is_reachable = self.probes.is_reachable(node_id, stored).await;
             is_reachable.then_some(node_id)
         });
         let answering: BTreeSet<u64> = join_all(pending).await.into_iter().flatten().collect();
@@ -299,18 +298,6 @@ impl Core {
             }
         }
         Ok(())
-    }
-
-    /// Whether a member is up, with the data directory that the cluster knows.
-    pub(crate) async fn is_reachable(&self, node_id: u64, stored: &StoredMembership) -> bool {
-        let Some(member) = stored.get_node(&node_id) else {
-            return false;
-        };
-        if node_id == self.local.node_id {
-            return true;
-        }
-        let found = formation::probe(self, &member.peer_address).await;
-        found.is_some_and(|found| found.incarnation == member.incarnation)
     }
 
     /// Waits until a member has caught up; `None` if this node does not lead.

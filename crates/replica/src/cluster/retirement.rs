@@ -7,7 +7,7 @@
 //! A member without a leader then ends, once the other cluster has the addresses of a majority. Before
 //! that, the other cluster may be at a wrong address, and the quorum may only be late.
 
-use crate::cluster::formation::{self, ProbedPeer};
+use crate::cluster::probe::{ProbedPeer, check_cluster};
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::membership::StoredMembership;
@@ -74,12 +74,12 @@ async fn ask_others(core: &Core) -> Option<StartError> {
         .nodes()
         .filter(|(node_id, _)| **node_id != core.local.node_id);
     let targets = others.map(|(node_id, member)| (Some(NodeId(*node_id)), &member.peer_address));
-    let probed = formation::probe_each(core, targets).await;
+    let probed = core.probes.each(targets).await;
     let mut found = probed.iter().map(|peer| &peer.found);
-    if found.any(|found| formation::is_retired(core, found)) {
+    if found.any(|found| core.probes.is_retired(found)) {
         return Some(StartError::Removed(NodeId(core.local.node_id)));
     }
-    let other = formation::check_cluster(own, &probed).err()?;
+    let other = check_cluster(own, &probed).err()?;
     if core.leader_contact.is_recent() || may_elect(&members, &foreign(own, &probed)) {
         tracing::warn!(node_id = core.local.node_id, "{other}");
         return None;
