@@ -3,7 +3,9 @@
 use crate::backup::{BackupParts, Backups};
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::{Queue, QueueBounds};
+use crate::cluster::candidacy::Candidacy;
 use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::drain::Drains;
 use crate::cluster::formation::{Formation, FormationProcess};
 use crate::cluster::formation_progress::FormationProgress;
 use crate::cluster::leader_contact::LeaderContact;
@@ -11,6 +13,8 @@ use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
 use crate::cluster::probe::Probes;
+use crate::cluster::status::StatusReports;
+use crate::cluster::transfer::Transfers;
 use crate::control::ControlWriter;
 use crate::inspection::{Inspections, Inspector};
 use crate::lifecycle::Lifecycle;
@@ -26,7 +30,6 @@ use crate::storage::DirectoryLock;
 use crate::submit::{SubmissionParts, Submissions};
 use crate::tuning::Tuning;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use tokio::sync::{Mutex, watch};
 use tokio_util::task::TaskTracker;
 
@@ -52,15 +55,15 @@ pub(crate) struct Core {
     pub(crate) formation: FormationProcess,
     pub(crate) formation_progress: Arc<FormationProgress>,
     pub(crate) probes: Probes,
-    /// Whether its disk has lost entries that it had acknowledged: it takes part in nothing.
-    pub(crate) has_lost_tail: AtomicBool,
+    pub(crate) candidacy: Arc<Candidacy>,
+    pub(crate) status_reports: StatusReports,
+    pub(crate) transfers: Transfers,
+    pub(crate) drains: Drains,
     /// The snapshot that is being received.
     pub(crate) installs: Installs,
     /// Held during a membership change: one at a time.
     pub(crate) changing: Arc<Mutex<()>>,
     pub(crate) disk: Arc<MemberDisk>,
-    /// Whether this member is drained.
-    pub(crate) drained: watch::Sender<bool>,
     pub(crate) snapshot_maker: SnapshotMaker,
     pub(crate) backups: Backups,
     pub(crate) inspections: Inspections,
@@ -101,6 +104,10 @@ impl Core {
         let inspections = basis.inspections();
         let probes = basis.probes();
         let formation = basis.formation(&probes);
+        let candidacy = Arc::new(basis.candidacy());
+        let status_reports = basis.status_reports(&candidacy, &snapshot_maker);
+        let transfers = basis.transfers(&probes, &status_reports);
+        let drains = basis.drains(&candidacy, &transfers, &status_reports);
         let core = Self {
             queue: basis.queue,
             batch_counters: Arc::default(),
@@ -115,11 +122,13 @@ impl Core {
             formation,
             formation_progress: basis.formation_progress,
             probes,
-            has_lost_tail: AtomicBool::new(false),
+            candidacy,
+            status_reports,
+            transfers,
+            drains,
             installs: Installs::default(),
             changing: Arc::default(),
             disk,
-            drained: watch::Sender::new(false),
             snapshot_maker,
             backups,
             inspections,
@@ -266,6 +275,58 @@ impl Basis {
             raft: self.parts.raft.clone(),
             consensus: self.consensus.clone(),
             lifecycle: self.lifecycle.clone(),
+        }
+    }
+
+    fn candidacy(&self) -> Candidacy {
+        Candidacy::new(self.parts.local.node_id, self.parts.raft.clone())
+    }
+
+    fn status_reports(
+        &self,
+        candidacy: &Arc<Candidacy>,
+        snapshot_maker: &SnapshotMaker,
+    ) -> StatusReports {
+        StatusReports {
+            local: Arc::clone(&self.parts.local),
+            links: Arc::clone(&self.parts.links),
+            raft: self.parts.raft.clone(),
+            consensus: self.consensus.clone(),
+            applied_state: self.parts.applied_state.clone(),
+            snapshot_maker: snapshot_maker.clone(),
+            candidacy: Arc::clone(candidacy),
+            lifecycle: self.lifecycle.clone(),
+        }
+    }
+
+    fn transfers(&self, probes: &Probes, status_reports: &StatusReports) -> Transfers {
+        Transfers {
+            local: Arc::clone(&self.parts.local),
+            raft: self.parts.raft.clone(),
+            consensus: self.consensus.clone(),
+            leadership: self.leadership.subscribe(),
+            probes: probes.clone(),
+            status_reports: status_reports.clone(),
+            tuning: self.parts.tuning.clone(),
+        }
+    }
+
+    fn drains(
+        &self,
+        candidacy: &Arc<Candidacy>,
+        transfers: &Transfers,
+        status_reports: &StatusReports,
+    ) -> Drains {
+        Drains {
+            candidacy: Arc::clone(candidacy),
+            transfers: transfers.clone(),
+            status_reports: status_reports.clone(),
+            local: Arc::clone(&self.parts.local),
+            links: Arc::clone(&self.parts.links),
+            consensus: self.consensus.clone(),
+            leadership: self.leadership.subscribe(),
+            leader_contact: Arc::clone(&self.leader_contact),
+            election_max: self.parts.tuning.election_max,
         }
     }
 }

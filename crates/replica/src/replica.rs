@@ -6,7 +6,7 @@ use crate::cluster::change::{ChangeError, ClusterChange};
 use crate::cluster::formation::{FormError, Formation, FormedCluster};
 use crate::cluster::leader_contact::Standstill;
 use crate::cluster::leadership::Leadership;
-use crate::cluster::status::{self, Status};
+use crate::cluster::status::Status;
 use crate::core::Core;
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, JobKind};
@@ -234,7 +234,7 @@ impl Replica {
     /// Whether this node is drained: it must not lead, and callers that wait must wait at another one.
     #[must_use]
     pub fn drained(&self) -> watch::Receiver<bool> {
-        self.core().drained.subscribe()
+        self.core().candidacy.drained()
     }
 
     /// Whether this node belongs to a cluster, according to its own log: not while it waits to be
@@ -267,7 +267,7 @@ impl Replica {
 
     /// The cluster's status, as far as this node can learn it within a second.
     pub async fn status(&self) -> Status {
-        status::collect(self.core()).await
+        self.core().status_reports.collect().await
     }
 
     /// The counters since the start.
@@ -381,7 +381,7 @@ impl Replica {
 
     /// If this node leads, transfers leadership to another voter, if one takes over soon.
     pub async fn hand_over(&self) {
-        self.core().hand_over().await;
+        self.core().transfers.hand_over().await;
     }
 
     /// The pool of the replica's blocking jobs. In a simulation, jobs run on the caller's runtime.
@@ -394,7 +394,7 @@ impl Replica {
     /// election. Later calls return that it has ended.
     pub async fn shutdown(&self) {
         let core = self.core();
-        core.hand_over().await;
+        core.transfers.hand_over().await;
         core.lifecycle.end();
         // Consensus that ends under an append logs an error.
         core.appends.close();

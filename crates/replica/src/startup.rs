@@ -1,10 +1,11 @@
 //! Starts a replica from its configuration.
 
 use crate::clock::StampClock;
+use crate::cluster::disk_watch::DiskWatch;
 use crate::cluster::formation::{Formation, Round};
 use crate::cluster::member_disk::DataDisk;
+use crate::cluster::probe;
 use crate::cluster::rebuild::Rebuild;
-use crate::cluster::{disk_watch, probe};
 use crate::core::{Core, CoreParts};
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, Execution};
@@ -100,7 +101,15 @@ async fn open(
             error,
         })?;
     tasks::spawn_all(&core, &environment, waiters);
-    run(&core, disk_watch::watch_disk(Arc::clone(&core)));
+    let disk_watch = DiskWatch {
+        disk: Arc::clone(&core.disk),
+        local: Arc::clone(&core.local),
+        consensus: core.consensus.clone(),
+        leadership: core.leadership.subscribe(),
+        transfers: core.transfers.clone(),
+        interval: core.tuning.upkeep_interval,
+    };
+    run(&core, disk_watch.run());
     let is_settled = core.formation.round().await? == Round::Settled;
     if !is_settled || !core.consensus.is_member() {
         let waiting = Arc::clone(&core);

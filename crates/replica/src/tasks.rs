@@ -3,8 +3,9 @@
 use crate::batch::batcher::Batcher;
 use crate::cluster::contact_watch::ContactWatch;
 use crate::cluster::divergence::DivergenceWatch;
+use crate::cluster::hung_disk::LogWatch;
 use crate::cluster::leadership::watch_leadership;
-use crate::cluster::{divergence, drain, hung_disk, log_purge, recovery, retirement};
+use crate::cluster::{divergence, log_purge, recovery, retirement};
 use crate::core::Core;
 use crate::environment::Environment;
 use crate::read::{ReadRounds, Waiters};
@@ -56,8 +57,15 @@ pub(crate) fn spawn_all(core: &Arc<Core>, environment: &Environment, waiters: Wa
     };
     run(core, divergence_watch.run());
     run(core, log_purge::maintain_log(Arc::clone(core)));
-    run(core, hung_disk::watch_log(Arc::clone(core)));
-    run(core, drain::watch_drain(Arc::clone(core)));
+    let log_watch = LogWatch {
+        log: core.log.clone(),
+        leadership: core.leadership.subscribe(),
+        transfers: core.transfers.clone(),
+        lifecycle: core.lifecycle.clone(),
+        tuning: core.tuning.clone(),
+    };
+    run(core, log_watch.run());
+    run(core, core.drains.clone().watch());
     let contact_watch = ContactWatch {
         leader_contact: Arc::clone(&core.leader_contact),
         barrier: core.barrier.clone(),

@@ -1,39 +1,60 @@
 //! Measures the disk, and transfers leadership to a member with more free space.
 
+use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::disk_pressure::DiskPressure;
-use crate::cluster::leadership::Follower;
-use crate::core::Core;
+use crate::cluster::leadership::{Follower, Leadership};
+use crate::cluster::member_disk::MemberDisk;
+use crate::cluster::transfer::Transfers;
+use crate::network::links::Local;
 use flotilla_engine::NodeId;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// Measures the disk until it is dropped.
-pub(crate) async fn watch_disk(core: Arc<Core>) {
-    let mut ticks = interval(core.tuning.upkeep_interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        core.disk.measure();
-        yield_leadership(&core).await;
-    }
+/// What the watch works with.
+pub(crate) struct DiskWatch {
+    pub(crate) disk: Arc<MemberDisk>,
+    pub(crate) local: Arc<Local>,
+    pub(crate) consensus: ConsensusView,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) transfers: Transfers,
+    pub(crate) interval: Duration,
 }
 
-/// If this node leads, transfers leadership to a voter with more free space, if there is one.
-async fn yield_leadership(core: &Core) {
-    let own = core.disk.pressure();
-    if own == DiskPressure::Normal || !core.leadership.borrow().is_self {
-        return;
+impl DiskWatch {
+    /// Measures the disk until it is dropped.
+    pub(crate) async fn run(self) {
+        let mut ticks = interval(self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.disk.measure();
+            self.yield_leadership().await;
+        }
     }
-    let followers = core.consensus.followers().into_iter();
-    let followers =
-        followers.map(|follower| (core.local.disk_pressure_of(follower.node_id), follower));
-    if let Some(to) = least_pressed(own, followers) {
-        let deadline = Instant::now() + core.tuning.upkeep_interval;
-        tracing::info!(
-            to,
-            "another member has more free disk space: leadership is transferred to it"
-        );
-        drop(core.transfer_leader(Some(NodeId(to)), deadline).await);
+
+    /// If this node leads, transfers leadership to a voter with more free space, if there is one.
+    async fn yield_leadership(&self) {
+        let own = self.disk.pressure();
+        if own == DiskPressure::Normal || !self.leadership.borrow().is_self {
+            return;
+        }
+        let followers = self.consensus.followers().into_iter();
+        let followers =
+            followers.map(|follower| (self.local.disk_pressure_of(follower.node_id), follower));
+        if let Some(to) = least_pressed(own, followers) {
+            let deadline = Instant::now() + self.interval;
+            tracing::info!(
+                to,
+                "another member has more free disk space: leadership is transferred to it"
+            );
+            drop(
+                self.transfers
+                    .transfer_leader(Some(NodeId(to)), deadline)
+                    .await,
+            );
+        }
     }
 }
 

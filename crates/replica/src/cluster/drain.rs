@@ -13,20 +13,40 @@
 //! caught up.
 
 use crate::attempt::{Attempt, SubmitError};
+use crate::cluster::candidacy::Candidacy;
 use crate::cluster::change::{ChangeRefusal, ChangeResult};
-use crate::cluster::leadership::Follower;
-use crate::cluster::status;
-use crate::core::Core;
+use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::leader_contact::LeaderContact;
+use crate::cluster::leadership::{Follower, Leadership};
+use crate::cluster::status::StatusReports;
+use crate::cluster::transfer::Transfers;
 use crate::membership::{StoredMembership, voters};
 use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{SetDrained, StatusResponse, forward_request, forward_response};
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-impl Core {
+/// The drains that callers ask for, and the drain of this member.
+#[derive(Clone)]
+pub(crate) struct Drains {
+    pub(crate) candidacy: Arc<Candidacy>,
+    pub(crate) transfers: Transfers,
+    pub(crate) status_reports: StatusReports,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) consensus: ConsensusView,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) leader_contact: Arc<LeaderContact>,
+    /// The interval at which a drained member checks whether the cluster needs it to lead.
+    pub(crate) election_max: Duration,
+}
+
+impl Drains {
     /// Drains a member, at the leader; false if it is drained already.
     pub(crate) async fn drain(
         &self,
@@ -37,7 +57,11 @@ impl Core {
         let Some(member) = stored.get_node(&node_id.0) else {
             return Attempt::Done(Err(ChangeRefusal::NodeNotMember(node_id)));
         };
-        match status::ask(self, node_id.0, &member.peer_address).await {
+        match self
+            .status_reports
+            .ask(node_id.0, &member.peer_address)
+            .await
+        {
             None => return Attempt::Done(Err(ChangeRefusal::NodeUnresponsive(node_id))),
             Some(found) if found.drained => return Attempt::Done(Ok(false)),
             Some(_) => {}
@@ -47,7 +71,7 @@ impl Core {
         }
         if node_id.0 == self.local.node_id {
             // The next leader executes the drain, so no caller waits for an election.
-            return match self.transfer_leader(None, deadline).await {
+            return match self.transfers.transfer_leader(None, deadline).await {
                 Attempt::Done(Ok(_)) => Attempt::NotLeader,
                 ended => ended,
             };
@@ -67,7 +91,7 @@ impl Core {
         deadline: Instant,
     ) -> Attempt<ChangeResult> {
         if node_id.0 == self.local.node_id {
-            return Attempt::Done(Ok(self.set_drained(false)));
+            return Attempt::Done(Ok(self.candidacy.set_drained(false)));
         }
         let stored = self.consensus.membership();
         match stored.get_node(&node_id.0) {
@@ -77,35 +101,6 @@ impl Core {
                     .await
             }
         }
-    }
-
-    /// Drains this member, or ends its drain; false if it is so already.
-    pub(crate) fn set_drained(&self, is_drained: bool) -> bool {
-        let changed = self.drained.send_if_modified(|known| {
-            self.allow_election(!is_drained);
-            std::mem::replace(known, is_drained) != is_drained
-        });
-        let node_id = self.local.node_id;
-        match (changed, is_drained) {
-            (true, true) => tracing::warn!(node_id, "the node is drained until it restarts"),
-            (true, false) => tracing::info!(node_id, "the node is no longer drained"),
-            (false, _) => {}
-        }
-        changed
-    }
-
-    /// Whether this member is drained.
-    pub(crate) fn is_drained(&self) -> bool {
-        *self.drained.borrow()
-    }
-
-    /// Whether another member says that it is drained.
-    pub(crate) async fn is_other_drained(&self, node_id: u64, stored: &StoredMembership) -> bool {
-        let Some(member) = stored.get_node(&node_id) else {
-            return false;
-        };
-        let found = status::ask(self, node_id, &member.peer_address).await;
-        found.is_some_and(|found| found.drained)
     }
 
     /// Refuses a drain unless most voters respond, and one of the others may lead.
@@ -119,7 +114,8 @@ impl Core {
             return Ok(());
         }
         let members = stored.nodes().filter(|(id, _)| voters.contains(id));
-        let answers = members.map(|(id, member)| status::ask(self, *id, &member.peer_address));
+        let answers =
+            members.map(|(id, member)| self.status_reports.ask(*id, &member.peer_address));
         let found: Vec<StatusResponse> = join_all(answers).await.into_iter().flatten().collect();
         if found.len() * 2 <= voters.len() {
             return Err(ChangeRefusal::QuorumAtRisk {
@@ -156,29 +152,10 @@ impl Core {
         }
     }
 
-    /// Keeps this member from standing for election until it ends, drained or not.
-    pub(crate) fn forbid_elections(&self) {
-        self.drained.send_if_modified(|_| {
-            self.allow_election(false);
-            false
-        });
-    }
-
-    /// Must be called under the lock of `drained`, so that the last caller decides.
-    fn allow_election(&self, is_allowed: bool) {
-        let has_lost_tail = self.has_lost_tail.load(Ordering::Acquire);
-        let elect = is_allowed && !has_lost_tail;
-        self.raft.runtime_config().elect(elect);
-    }
-
     /// Lets a drained member stand for election if otherwise there is no leader, and lead no longer than necessary.
     async fn keep_drained(&self) {
         let is_needed = !self.leader_contact.is_recent();
-        // Under the lock of the state, so that the end of a drain cannot be missed.
-        self.drained.send_if_modified(|is_drained| {
-            self.allow_election(is_needed || !*is_drained);
-            false
-        });
+        self.candidacy.allow_if(is_needed);
         let may_yield = || {
             self.consensus
                 .followers()
@@ -186,20 +163,20 @@ impl Core {
                 .any(Follower::has_caught_up)
         };
         if self.leadership.borrow().is_self && may_yield() {
-            self.hand_over().await;
+            self.transfers.hand_over().await;
         }
     }
-}
 
-/// Keeps a drained member from leading, unless no other voter can.
-pub(crate) async fn watch_drain(core: Arc<Core>) {
-    let mut drained = core.drained.subscribe();
-    let mut ticks = interval(core.tuning.election_max);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while drained.wait_for(|is_drained| *is_drained).await.is_ok() {
-        ticks.tick().await;
-        if core.is_drained() {
-            core.keep_drained().await;
+    /// Keeps a drained member from leading, unless no other voter can.
+    pub(crate) async fn watch(self) {
+        let mut drained = self.candidacy.drained();
+        let mut ticks = interval(self.election_max);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while drained.wait_for(|is_drained| *is_drained).await.is_ok() {
+            ticks.tick().await;
+            if self.candidacy.is_drained() {
+                self.keep_drained().await;
+            }
         }
     }
 }

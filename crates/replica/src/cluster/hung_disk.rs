@@ -10,34 +10,49 @@
 //! [`Tuning::sync_yield`]: crate::tuning::Tuning::sync_yield
 //! [`Tuning::sync_timeout`]: crate::tuning::Tuning::sync_timeout
 
-use crate::core::Core;
+use crate::cluster::leadership::Leadership;
+use crate::cluster::transfer::Transfers;
 use crate::fatal::FatalError;
-use std::sync::Arc;
+use crate::lifecycle::Lifecycle;
+use crate::log::store::LogStore;
+use crate::tuning::Tuning;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Ticks in the shorter one of the two times.
 const TICKS: u32 = 4;
 
-/// Watches the writes of the log until one of them takes too long.
-pub(crate) async fn watch_log(core: Arc<Core>) {
-    let tuning = &core.tuning;
-    let period = tuning.sync_yield.min(tuning.sync_timeout) / TICKS;
-    let mut ticks = interval(period.max(Duration::from_millis(1)));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut hang = Hang::default();
-    loop {
-        ticks.tick().await;
-        let time = hang.after(period, core.log.progress().waits_after());
-        if time >= tuning.sync_timeout {
-            return core.lifecycle.fail(FatalError::LogHangs(time));
-        }
-        if time >= tuning.sync_yield && core.leadership.borrow().is_self {
-            tracing::error!(
-                ?time,
-                "a write to the log does not return: leadership is transferred"
-            );
-            core.hand_over().await;
+/// What the watch works with.
+pub(crate) struct LogWatch {
+    pub(crate) log: LogStore,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) transfers: Transfers,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) tuning: Tuning,
+}
+
+impl LogWatch {
+    /// Watches the writes of the log until one of them takes too long.
+    pub(crate) async fn run(self) {
+        let tuning = &self.tuning;
+        let period = tuning.sync_yield.min(tuning.sync_timeout) / TICKS;
+        let mut ticks = interval(period.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut hang = Hang::default();
+        loop {
+            ticks.tick().await;
+            let time = hang.after(period, self.log.progress().waits_after());
+            if time >= tuning.sync_timeout {
+                return self.lifecycle.fail(FatalError::LogHangs(time));
+            }
+            if time >= tuning.sync_yield && self.leadership.borrow().is_self {
+                tracing::error!(
+                    ?time,
+                    "a write to the log does not return: leadership is transferred"
+                );
+                self.transfers.hand_over().await;
+            }
         }
     }
 }

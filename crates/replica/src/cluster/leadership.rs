@@ -1,18 +1,13 @@
-//! The current leader, as this node knows it, and leadership transfer.
+//! The current leader, as this node knows it.
 
-use crate::attempt::Attempt;
-use crate::cluster::change::{ChangeRefusal, ChangeResult};
-use crate::core::Core;
-use crate::membership::{StoredMembership, term_of, voters};
+use crate::membership::{StoredMembership, term_of};
 use crate::network::links::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
 use crate::state::rows::AppliedPosition;
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
-use std::cmp::Reverse;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
 
 /// A member that is not further behind than this has caught up: the rest takes no longer than any
 /// write.
@@ -66,95 +61,6 @@ pub struct Leader {
     pub client_address: String,
     /// Its address for peers.
     pub peer_address: String,
-}
-
-impl Core {
-    /// If this node leads, transfers leadership to the follower that has most of the log, if that
-    /// succeeds soon.
-    pub(crate) async fn hand_over(&self) {
-        if !self.leadership.borrow().is_self {
-            return;
-        }
-        let deadline = Instant::now() + self.tuning.hand_over_timeout();
-        if let Attempt::Done(Err(refusal)) = self.transfer_leader(None, deadline).await {
-            tracing::info!(%refusal, "leadership was not transferred");
-        }
-    }
-
-    /// Transfers leadership to another voter; false if it already leads. Only a leader can do this.
-    pub(crate) async fn transfer_leader(
-        &self,
-        to: Option<NodeId>,
-        deadline: Instant,
-    ) -> Attempt<ChangeResult> {
-        let own = NodeId(self.local.node_id);
-        let stored = self.consensus.membership();
-        let voters = voters(stored.membership());
-        let successor = match to {
-            Some(to) if stored.get_node(&to.0).is_none() => {
-                return Attempt::Done(Err(ChangeRefusal::NodeNotMember(to)));
-            }
-            Some(to) if !voters.contains(&to.0) => {
-                return Attempt::Done(Err(ChangeRefusal::NodeNotVoter(to)));
-            }
-            Some(to) if to == own => return Attempt::Done(Ok(false)),
-            // A leader that was asked to transfer takes no more writes, whichever node takes over.
-            Some(to) if !self.probes.is_reachable(to.0, &stored).await => {
-                return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout));
-            }
-            Some(to) if self.is_other_drained(to.0, &stored).await => {
-                return Attempt::Done(Err(ChangeRefusal::VoterDrained(to)));
-            }
-            Some(to) => to.0,
-            None if voters.len() < 2 => {
-                return Attempt::Done(Err(ChangeRefusal::LastVoter(own)));
-            }
-            None => match self.successor(&stored).await {
-                Some(successor) => successor,
-                None => return Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
-            },
-        };
-        // Until the successor has the whole log, the cluster neither reads nor writes.
-        let caught_up = self.catch_up(NodeId(successor), deadline - self.tuning.take_over_time());
-        match caught_up.await {
-            None => return Attempt::NotLeader,
-            Some(Err(refusal)) => return Attempt::Done(Err(refusal)),
-            Some(Ok(())) => {}
-        }
-        // If consensus has ended, no voter takes over.
-        drop(self.raft.trigger().transfer_leader(successor).await);
-        let mut leadership = self.leadership.subscribe();
-        let taken_over = leadership.wait_for(|leadership| {
-            let leader = leadership.leader.as_ref();
-            leader.is_some_and(|leader| leader.node_id != own)
-        });
-        match timeout_at(deadline, taken_over).await {
-            Ok(Ok(now)) => {
-                let leader = now.leader.as_ref().map(|leader| leader.node_id);
-                // Another voter was faster: it is asked next.
-                if to.is_some() && leader != to {
-                    return Attempt::NotLeader;
-                }
-                Attempt::Done(Ok(true))
-            }
-            Ok(Err(_)) | Err(_) => Attempt::Done(Err(ChangeRefusal::LeadershipTransferTimeout)),
-        }
-    }
-
-    /// The voter that follows most closely, unless it says that it is drained: after an election, a leader does not know
-    /// that yet.
-    async fn successor(&self, stored: &StoredMembership) -> Option<u64> {
-        let mut followers = self.consensus.followers();
-        followers.sort_by_key(|follower| Reverse(follower.matched));
-        for Follower { node_id, .. } in followers {
-            let is_drained = self.is_other_drained(node_id, stored);
-            let is_drained = timeout(self.tuning.heartbeat, is_drained).await;
-            if !is_drained.unwrap_or(false) {
-                return Some(node_id);
-            }
-        }
-        None
-    }
 }
 
 /// Keeps `leadership` up to date until openraft ends.

@@ -16,7 +16,6 @@ use crate::network::protocol::AppendRequest;
 use crate::raft::type_config::LogId;
 use crate::start_error::StartError;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Checks that the log has what this member has acknowledged to the sender of an append. Otherwise, the replica ends.
 ///
@@ -30,8 +29,7 @@ pub(crate) fn check(core: &Arc<Core>, request: &AppendRequest) -> Result<(), Pee
     if !core.log.has_lost(&vote, acknowledged) {
         return Ok(());
     }
-    if !core.has_lost_tail.swap(true, Ordering::AcqRel) {
-        core.forbid_elections();
+    if core.candidacy.lose_tail() {
         tokio::spawn(end(Arc::clone(core), acknowledged));
     }
     Err(PeerError::Refused(

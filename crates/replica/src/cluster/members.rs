@@ -6,7 +6,7 @@
 
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
-use crate::cluster::leadership::{LAG_MAX, Leader};
+use crate::cluster::leadership::Leader;
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
@@ -28,8 +28,6 @@ use tokio::time::{Instant, timeout_at};
 /// The lock of the one change in progress; it belongs to the change, not to its caller.
 type ChangeTurn = OwnedMutexGuard<()>;
 
-/// How often a lagging learner is checked: replication reports its progress more often than that.
-const LAG_PAUSE: Duration = Duration::from_millis(20);
 /// The maximum time of the last check of other members and of the response to the caller.
 const ANSWER_TIME: Duration = Duration::from_millis(700);
 
@@ -46,7 +44,9 @@ impl Core {
         loop {
             let attempt = match &change {
                 // It needs no leader.
-                ClusterChange::UndrainNode { node_id } => self.undrain(*node_id, deadline).await,
+                ClusterChange::UndrainNode { node_id } => {
+                    self.drains.undrain(*node_id, deadline).await
+                }
                 change => match self.leader_search.destination(leader_wait).await? {
                     None => self.change_here(change.clone(), deadline).await,
                     Some(leader) => self.forward_change(&leader, change, deadline).await,
@@ -117,11 +117,13 @@ impl Core {
             } => self.add_learner(node_id, peer_address, basis).await,
             ClusterChange::PromoteLearner { node_id } => self.promote(node_id, basis).await,
             ClusterChange::RemoveNode { node_id } => self.remove(node_id, basis).await,
-            ClusterChange::TransferLeader { to } => self.transfer_leader(to, deadline).await,
-            ClusterChange::DrainNode { node_id } => {
-                self.drain(node_id, &basis.stored, deadline).await
+            ClusterChange::TransferLeader { to } => {
+                self.transfers.transfer_leader(to, deadline).await
             }
-            ClusterChange::UndrainNode { node_id } => self.undrain(node_id, deadline).await,
+            ClusterChange::DrainNode { node_id } => {
+                self.drains.drain(node_id, &basis.stored, deadline).await
+            }
+            ClusterChange::UndrainNode { node_id } => self.drains.undrain(node_id, deadline).await,
         }
     }
 
@@ -195,7 +197,7 @@ impl Core {
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
         // A voter that has yet to receive most of the log could not help to commit until then.
-        match self.catch_up(node_id, basis.deadline).await {
+        match self.transfers.catch_up(node_id, basis.deadline).await {
             None => return Attempt::NotLeader,
             Some(Err(refusal)) => return Attempt::Done(Err(refusal)),
             Some(Ok(())) => {}
@@ -232,7 +234,7 @@ impl Core {
         }
         if node_id.0 == self.local.node_id {
             // The next leader executes it: so no caller waits for an election.
-            return match self.transfer_leader(None, basis.deadline).await {
+            return match self.transfers.transfer_leader(None, basis.deadline).await {
                 Attempt::Done(Ok(_)) => Attempt::NotLeader,
                 ended => ended,
             };
@@ -298,24 +300,6 @@ impl Core {
             }
         }
         Ok(())
-    }
-
-    /// Waits until a member has caught up; `None` if this node does not lead.
-    pub(crate) async fn catch_up(
-        &self,
-        node_id: NodeId,
-        deadline: Instant,
-    ) -> Option<Result<(), ChangeRefusal>> {
-        loop {
-            let lag = self.consensus.lag_of(node_id)?;
-            if lag <= LAG_MAX {
-                return Some(Ok(()));
-            }
-            if Instant::now() >= deadline {
-                return Some(Err(ChangeRefusal::NodeLagging { node_id, lag }));
-            }
-            tokio::time::sleep(LAG_PAUSE).await;
-        }
     }
 
     /// Whether the id belonged to a removed member.

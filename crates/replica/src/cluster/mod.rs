@@ -1,5 +1,6 @@
 //! Cluster membership: forming, joining, leading, leaving, and the cluster's status.
 
+pub(crate) mod candidacy;
 pub(crate) mod change;
 pub(crate) mod consensus_view;
 pub(crate) mod contact_watch;
@@ -22,4 +23,5 @@ pub(crate) mod rebuild;
 pub(crate) mod recovery;
 pub(crate) mod retirement;
 pub(crate) mod status;
+pub(crate) mod transfer;
 pub(crate) mod upgrade;

@@ -1,14 +1,21 @@
 //! The cluster's status, as far as this node can learn it.
 
-use crate::core::Core;
+use crate::cluster::candidacy::Candidacy;
+use crate::cluster::consensus_view::ConsensusView;
+use crate::lifecycle::Lifecycle;
 use crate::membership::{StoredMembership, cluster_id, voters};
 use crate::network::convert;
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{StatusRequest, StatusResponse};
+use crate::raft::type_config::ConsensusHandle;
+use crate::snapshot_maker::SnapshotMaker;
+use crate::state::applier::AppliedState;
 use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
 use openraft::ServerState;
 use openraft::async_runtime::watch::WatchReceiver;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A member that does not respond within this time is not healthy.
@@ -111,49 +118,100 @@ impl fmt::Display for Role {
     }
 }
 
-/// Asks every member, and returns what is known without those that do not respond.
-pub(crate) async fn collect(core: &Core) -> Status {
-    let membership = core.consensus.membership();
-    let pending = membership.nodes().map(|(node_id, member)| async {
-        let answer = ask(core, *node_id, &member.peer_address).await;
-        (*node_id, answer)
-    });
-    let responses = join_all(pending).await;
-    let known = || responses.iter().filter_map(|(_, answer)| answer.as_ref());
-    let last_log_index = known()
-        .map(|answer| answer.last_log_index)
-        .max()
-        .unwrap_or(0);
-    Status {
-        cluster_id: cluster_id(membership.membership()),
-        leader: known()
-            .filter(|answer| answer.leading)
-            .max_by_key(|answer| answer.term)
-            .map(|answer| NodeId(answer.node_id)),
-        term: known().map(|answer| answer.term).max().unwrap_or(0),
-        engine_version: *core.applied_state.engine_version.borrow(),
-        nodes: responses
-            .iter()
-            .filter_map(|(node_id, answer)| {
-                node_status(&membership, *node_id, answer.as_ref(), last_log_index)
-            })
-            .collect(),
-    }
+/// Collects the status of members. Clones share what it depends on.
+#[derive(Clone)]
+pub(crate) struct StatusReports {
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) raft: ConsensusHandle,
+    pub(crate) consensus: ConsensusView,
+    pub(crate) applied_state: AppliedState,
+    pub(crate) snapshot_maker: SnapshotMaker,
+    pub(crate) candidacy: Arc<Candidacy>,
+    pub(crate) lifecycle: Lifecycle,
 }
 
-/// Asks a member for its status; `None` if it does not respond in time.
-pub(crate) async fn ask(core: &Core, node_id: u64, peer_address: &str) -> Option<StatusResponse> {
-    if node_id == core.local.node_id {
-        return Some(own(core));
+impl StatusReports {
+    /// Asks every member, and returns what is known without those that do not respond.
+    pub(crate) async fn collect(&self) -> Status {
+        let membership = self.consensus.membership();
+        let pending = membership.nodes().map(|(node_id, member)| async {
+            let answer = self.ask(*node_id, &member.peer_address).await;
+            (*node_id, answer)
+        });
+        let responses = join_all(pending).await;
+        let known = || responses.iter().filter_map(|(_, answer)| answer.as_ref());
+        let last_log_index = known()
+            .map(|answer| answer.last_log_index)
+            .max()
+            .unwrap_or(0);
+        Status {
+            cluster_id: cluster_id(membership.membership()),
+            leader: known()
+                .filter(|answer| answer.leading)
+                .max_by_key(|answer| answer.term)
+                .map(|answer| NodeId(answer.node_id)),
+            term: known().map(|answer| answer.term).max().unwrap_or(0),
+            engine_version: *self.applied_state.engine_version.borrow(),
+            nodes: responses
+                .iter()
+                .filter_map(|(node_id, answer)| {
+                    node_status(&membership, *node_id, answer.as_ref(), last_log_index)
+                })
+                .collect(),
+        }
     }
-    let peer = core.links.calls(peer_address);
-    let request = StatusRequest {
-        sender: Some(core.local.sender(node_id)),
-    };
-    tokio::time::timeout(ANSWER_TIMEOUT, peer.status(request))
-        .await
-        .ok()?
-        .ok()
+
+    /// Asks a member for its status; `None` if it does not respond in time.
+    pub(crate) async fn ask(&self, node_id: u64, peer_address: &str) -> Option<StatusResponse> {
+        if node_id == self.local.node_id {
+            return Some(self.own());
+        }
+        let peer = self.links.calls(peer_address);
+        let request = StatusRequest {
+            sender: Some(self.local.sender(node_id)),
+        };
+        tokio::time::timeout(ANSWER_TIMEOUT, peer.status(request))
+            .await
+            .ok()?
+            .ok()
+    }
+
+    /// The status of this node.
+    pub(crate) fn own(&self) -> StatusResponse {
+        let applied_position = *self.applied_state.applied_position.borrow();
+        let is_leading = self.consensus.is_leading();
+        let snapshot_index = self.snapshot_maker.index().unwrap_or(0);
+        let drained = self.candidacy.is_drained();
+        let metrics = self.raft.metrics();
+        // Borrowed last and only once. While consensus waits to write its metrics, a holder that
+        // borrows them again waits for consensus, and consensus waits for the holder: a deadlock.
+        let metrics = metrics.borrow_watched();
+        StatusResponse {
+            node_id: self.local.node_id,
+            client_address: self.local.client_address.clone(),
+            role: role_of(metrics.state).name().to_owned(),
+            term: metrics.current_term,
+            leading: is_leading,
+            last_log_index: metrics.last_log_index.unwrap_or(0),
+            applied_index: applied_position.index().unwrap_or(0),
+            snapshot_index,
+            digest: convert::digest_out(applied_position.digest),
+            diverged: self.lifecycle.is_diverged(),
+            version: self.local.version.clone(),
+            engine_version: self.local.engine_version,
+            drained,
+        }
+    }
+
+    /// Whether another member says that it is drained.
+    pub(crate) async fn is_drained(&self, node_id: u64, stored: &StoredMembership) -> bool {
+        let Some(member) = stored.get_node(&node_id) else {
+            return false;
+        };
+        let found = self.ask(node_id, &member.peer_address).await;
+        found.is_some_and(|found| found.drained)
+    }
 }
 
 fn node_status(
@@ -201,33 +259,6 @@ fn node_status(
         engine_version: answer.engine_version.max(ENGINE_VERSION_FIRST),
         ..base
     })
-}
-
-/// The status of this node.
-pub(crate) fn own(core: &Core) -> StatusResponse {
-    let applied_position = *core.applied_state.applied_position.borrow();
-    let is_leading = core.consensus.is_leading();
-    let snapshot_index = core.snapshot_maker.index().unwrap_or(0);
-    let drained = core.is_drained();
-    let metrics = core.raft.metrics();
-    // Borrowed last and only once. While consensus waits to write its metrics, a holder that
-    // borrows them again waits for consensus, and consensus waits for the holder: a deadlock.
-    let metrics = metrics.borrow_watched();
-    StatusResponse {
-        node_id: core.local.node_id,
-        client_address: core.local.client_address.clone(),
-        role: role_of(metrics.state).name().to_owned(),
-        term: metrics.current_term,
-        leading: is_leading,
-        last_log_index: metrics.last_log_index.unwrap_or(0),
-        applied_index: applied_position.index().unwrap_or(0),
-        snapshot_index,
-        digest: convert::digest_out(applied_position.digest),
-        diverged: core.lifecycle.is_diverged(),
-        version: core.local.version.clone(),
-        engine_version: core.local.engine_version,
-        drained,
-    }
 }
 
 fn role_of(state: ServerState) -> Role {

@@ -1,6 +1,5 @@
 //! Raises the engine version once every member knows a newer one (design rule 12).
 
-use crate::cluster::status;
 use crate::core::Core;
 use crate::proposal::{Control, Proposal};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ pub(crate) async fn consider_engine_version(core: &Core) {
         return;
     };
     let members = core.consensus.membership();
-    let status = status::collect(core).await;
+    let status = core.status_reports.collect().await;
     let known = status.nodes.iter().map(|node| node.engine_version).min();
     let Some(version) = known.filter(|known| *known > agreed) else {
         return;

@@ -2,7 +2,7 @@
 
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::disk_pressure::DiskPressure;
-use crate::cluster::{lost_tail, status};
+use crate::cluster::lost_tail;
 use crate::core::Core;
 use crate::membership::cluster_id;
 use crate::network::caller::Caller;
@@ -21,7 +21,6 @@ use futures::stream::{self, StreamExt};
 use openraft::async_runtime::watch::WatchReceiver;
 use std::future::ready;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -45,7 +44,7 @@ impl Handler {
     /// Until it is known that this is not a wiped member, it takes part in nothing.
     /// Consensus that ends takes no calls either, and would log each as an error.
     fn check_admitted(&self) -> PeerResult<()> {
-        let has_lost_tail = self.core.has_lost_tail.load(Ordering::Acquire);
+        let has_lost_tail = self.core.candidacy.has_lost_tail();
         if self.core.lifecycle.has_ended() || has_lost_tail {
             return Err(PeerError::Unreachable("it is stopping".to_owned()));
         }
@@ -120,7 +119,7 @@ impl PeerCalls for Handler {
                         &result,
                         wall_ms,
                         core.disk.pressure(),
-                        core.is_drained(),
+                        core.candidacy.is_drained(),
                     ))
                 });
             let responses: Responses<AppendResponse> = Box::pin(responses);
@@ -215,7 +214,7 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             self.admit(request.sender.clone())?;
-            if request.to_node_id == self.core.local.node_id && self.core.is_drained() {
+            if request.to_node_id == self.core.local.node_id && self.core.candidacy.is_drained() {
                 let refusal = "it is drained".to_owned();
                 return Ok(TransferLeaderResponse { refusal });
             }
@@ -257,7 +256,7 @@ impl PeerCalls for Handler {
     fn status(&self, request: StatusRequest) -> PeerFuture<'_, StatusResponse> {
         Box::pin(async move {
             self.admit(request.sender)?;
-            Ok(status::own(&self.core))
+            Ok(self.core.status_reports.own())
         })
     }
 
@@ -396,7 +395,7 @@ async fn answer(
             }
         }
         Some(forward_request::Body::SetDrained(set)) => {
-            let changed = core.set_drained(set.drained);
+            let changed = core.candidacy.set_drained(set.drained);
             forward_response::Answer::DrainedSet(DrainedSet { changed })
         }
         Some(forward_request::Body::Inspect(inspect)) => {
