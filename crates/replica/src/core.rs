@@ -12,7 +12,9 @@ use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::member_disk::{DataDisk, DiskParts, MemberDisk};
+use crate::cluster::members::{ChangeParts, Changes};
 use crate::cluster::probe::Probes;
+use crate::cluster::retired_ids::RetiredIds;
 use crate::cluster::status::StatusReports;
 use crate::cluster::transfer::Transfers;
 use crate::control::ControlWriter;
@@ -30,7 +32,7 @@ use crate::storage::DirectoryLock;
 use crate::submit::{SubmissionParts, Submissions};
 use crate::tuning::Tuning;
 use std::sync::Arc;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 /// The parts of a running replica.
@@ -47,7 +49,6 @@ pub(crate) struct Core {
     pub(crate) batch_counters: Arc<BatchCounters>,
     pub(crate) submissions: Submissions,
     pub(crate) control_writer: ControlWriter,
-    pub(crate) leader_search: LeaderSearch,
     pub(crate) barrier: ReadBarrier,
     pub(crate) reads: Arc<Reads>,
     pub(crate) leader_contact: Arc<LeaderContact>,
@@ -61,8 +62,8 @@ pub(crate) struct Core {
     pub(crate) drains: Drains,
     /// The snapshot that is being received.
     pub(crate) installs: Installs,
-    /// Held during a membership change: one at a time.
-    pub(crate) changing: Arc<Mutex<()>>,
+    pub(crate) retired_ids: RetiredIds,
+    pub(crate) changes: Arc<Changes>,
     pub(crate) disk: Arc<MemberDisk>,
     pub(crate) snapshot_maker: SnapshotMaker,
     pub(crate) backups: Backups,
@@ -108,12 +109,27 @@ impl Core {
         let status_reports = basis.status_reports(&candidacy, &snapshot_maker);
         let transfers = basis.transfers(&probes, &status_reports);
         let drains = basis.drains(&candidacy, &transfers, &status_reports);
+        let retired_ids = basis.retired_ids();
+        let changes = Changes::new(ChangeParts {
+            leader_search,
+            leadership: basis.leadership.subscribe(),
+            barrier: basis.barrier.clone(),
+            applied_state: basis.parts.applied_state.clone(),
+            probes: probes.clone(),
+            transfers: transfers.clone(),
+            drains: drains.clone(),
+            retired_ids: retired_ids.clone(),
+            local: Arc::clone(&basis.parts.local),
+            links: Arc::clone(&basis.parts.links),
+            raft: basis.parts.raft.clone(),
+            consensus: basis.consensus.clone(),
+        });
+        let changes = Arc::new(changes);
         let core = Self {
             queue: basis.queue,
             batch_counters: Arc::default(),
             submissions,
             control_writer,
-            leader_search,
             barrier: basis.barrier,
             reads,
             leader_contact: basis.leader_contact,
@@ -127,7 +143,8 @@ impl Core {
             transfers,
             drains,
             installs: Installs::default(),
-            changing: Arc::default(),
+            retired_ids,
+            changes,
             disk,
             snapshot_maker,
             backups,
@@ -327,6 +344,13 @@ impl Basis {
             leadership: self.leadership.subscribe(),
             leader_contact: Arc::clone(&self.leader_contact),
             election_max: self.parts.tuning.election_max,
+        }
+    }
+
+    fn retired_ids(&self) -> RetiredIds {
+        RetiredIds {
+            store: Arc::clone(&self.parts.store),
+            lifecycle: self.lifecycle.clone(),
         }
     }
 }

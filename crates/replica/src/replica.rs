@@ -309,7 +309,7 @@ impl Replica {
         change: ClusterChange,
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
-        self.core().change(change, deadline).await
+        self.core().changes.change(change, deadline).await
     }
 
     /// What waits at this replica.

@@ -5,7 +5,10 @@ use crate::cluster::contact_watch::ContactWatch;
 use crate::cluster::divergence::DivergenceWatch;
 use crate::cluster::hung_disk::LogWatch;
 use crate::cluster::leadership::watch_leadership;
-use crate::cluster::{divergence, log_purge, recovery, retirement};
+use crate::cluster::log_purge::LogUpkeep;
+use crate::cluster::retirement::RemovalWatch;
+use crate::cluster::upgrade::Upgrade;
+use crate::cluster::{divergence, recovery};
 use crate::core::Core;
 use crate::environment::Environment;
 use crate::read::{ReadRounds, Waiters};
@@ -56,7 +59,7 @@ pub(crate) fn spawn_all(core: &Arc<Core>, environment: &Environment, waiters: Wa
         lifecycle: core.lifecycle.clone(),
     };
     run(core, divergence_watch.run());
-    run(core, log_purge::maintain_log(Arc::clone(core)));
+    run(core, log_upkeep(core).run());
     let log_watch = LogWatch {
         log: core.log.clone(),
         leadership: core.leadership.subscribe(),
@@ -75,7 +78,7 @@ pub(crate) fn spawn_all(core: &Arc<Core>, environment: &Environment, waiters: Wa
         tuning: core.tuning.clone(),
     };
     run(core, contact_watch.run());
-    run(core, retirement::watch_removal(Arc::clone(core)));
+    run(core, removal_watch(core).run());
     let applied_position = core.applied_state.applied_position.subscribe();
     let leadership = core.leadership.clone();
     let local = Arc::clone(&core.local);
@@ -83,6 +86,44 @@ pub(crate) fn spawn_all(core: &Arc<Core>, environment: &Environment, waiters: Wa
         core,
         watch_leadership(core.raft.clone(), local, applied_position, leadership),
     );
+}
+
+fn log_upkeep(core: &Core) -> LogUpkeep {
+    let upgrade = Upgrade {
+        applied_state: core.applied_state.clone(),
+        local: Arc::clone(&core.local),
+        leadership: core.leadership.subscribe(),
+        changes: Arc::clone(&core.changes),
+        status_reports: core.status_reports.clone(),
+        consensus: core.consensus.clone(),
+        raft: core.raft.clone(),
+    };
+    LogUpkeep {
+        node_id: core.local.node_id,
+        raft: core.raft.clone(),
+        log: core.log.clone(),
+        applied_state: core.applied_state.clone(),
+        snapshot_maker: core.snapshot_maker.clone(),
+        disk: Arc::clone(&core.disk),
+        leadership: core.leadership.subscribe(),
+        control_writer: core.control_writer.clone(),
+        upgrade,
+        changes: Arc::clone(&core.changes),
+        tuning: core.tuning.clone(),
+    }
+}
+
+fn removal_watch(core: &Core) -> RemovalWatch {
+    RemovalWatch {
+        membership: core.applied_state.membership.subscribe(),
+        local: Arc::clone(&core.local),
+        links: Arc::clone(&core.links),
+        probes: core.probes.clone(),
+        retired_ids: core.retired_ids.clone(),
+        consensus: core.consensus.clone(),
+        leader_contact: Arc::clone(&core.leader_contact),
+        lifecycle: core.lifecycle.clone(),
+    }
 }
 
 /// Runs a task until the replica ends. The core is kept as long, and with it the lock of the directory: the task may hold

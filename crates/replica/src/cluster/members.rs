@@ -2,18 +2,24 @@
 //!
 //! The leader checks everything before it proposes, so that a refusal changes nothing. A change of
 //! voters is two log entries (a joint membership, then the new one); if the leader dies between
-//! them, [`finish_change`] lets its successor write the second.
+//! them, [`Changes::finish`] lets its successor write the second.
 
 use crate::attempt::{Attempt, SubmitError};
 use crate::cluster::change::{ChangeError, ChangeRefusal, ChangeResult, ClusterChange};
-use crate::cluster::leadership::Leader;
-use crate::core::Core;
-use crate::fatal::FatalError;
+use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::drain::Drains;
+use crate::cluster::leader_search::LeaderSearch;
+use crate::cluster::leadership::{Leader, Leadership};
+use crate::cluster::probe::Probes;
+use crate::cluster::retired_ids::RetiredIds;
+use crate::cluster::transfer::Transfers;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
 use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{ProbeResponse, forward_request, forward_response};
-use crate::raft::type_config::TypeConfig;
-use crate::state::rows;
+use crate::raft::type_config::{ConsensusHandle, TypeConfig};
+use crate::read::ReadBarrier;
+use crate::state::applier::AppliedState;
 use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId, codec};
 use futures::future::join_all;
 use openraft::ChangeMembers;
@@ -22,32 +28,62 @@ use openraft::raft::Precondition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::{Instant, timeout_at};
 
 /// The lock of the one change in progress; it belongs to the change, not to its caller.
-type ChangeTurn = OwnedMutexGuard<()>;
+pub(crate) type ChangeTurn = OwnedMutexGuard<()>;
 
 /// The maximum time of the last check of other members and of the response to the caller.
 const ANSWER_TIME: Duration = Duration::from_millis(700);
 
 type Change = ChangeMembers<u64, Member>;
 
-impl Core {
+/// Changes of the membership and of the leader.
+pub(crate) struct Changes {
+    parts: ChangeParts,
+    /// Held during a membership change: one at a time.
+    changing: Arc<Mutex<()>>,
+}
+
+/// What changes depend on.
+pub(crate) struct ChangeParts {
+    pub(crate) leader_search: LeaderSearch,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) barrier: ReadBarrier,
+    pub(crate) applied_state: AppliedState,
+    pub(crate) probes: Probes,
+    pub(crate) transfers: Transfers,
+    pub(crate) drains: Drains,
+    pub(crate) retired_ids: RetiredIds,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) raft: ConsensusHandle,
+    pub(crate) consensus: ConsensusView,
+}
+
+impl Changes {
+    pub(crate) fn new(parts: ChangeParts) -> Self {
+        Self {
+            parts,
+            changing: Arc::default(),
+        }
+    }
+
     /// Makes a change, from any node; false if nothing had to change.
     pub(crate) async fn change(
         &self,
         change: ClusterChange,
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
-        let leader_wait = self.leader_search.leader_wait(deadline);
+        let leader_wait = self.parts.leader_search.leader_wait(deadline);
         loop {
             let attempt = match &change {
                 // It needs no leader.
                 ClusterChange::UndrainNode { node_id } => {
-                    self.drains.undrain(*node_id, deadline).await
+                    self.parts.drains.undrain(*node_id, deadline).await
                 }
-                change => match self.leader_search.destination(leader_wait).await? {
+                change => match self.parts.leader_search.destination(leader_wait).await? {
                     None => self.change_here(change.clone(), deadline).await,
                     Some(leader) => self.forward_change(&leader, change, deadline).await,
                 },
@@ -55,7 +91,7 @@ impl Core {
             match attempt {
                 Attempt::Done(judged) => return Ok(judged?),
                 Attempt::Failed(error) => return Err(error.into()),
-                Attempt::NotLeader => self.leader_search.await_leader(leader_wait).await?,
+                Attempt::NotLeader => self.parts.leader_search.await_leader(leader_wait).await?,
             }
         }
     }
@@ -68,6 +104,7 @@ impl Core {
     ) -> Attempt<ChangeResult> {
         let body = forward_request::Body::Change(codec::encode(change).into());
         match self
+            .parts
             .links
             .forward(leader.node_id.0, &leader.peer_address, ForwardKind::Control)
             .ask(body, deadline)
@@ -89,7 +126,7 @@ impl Core {
         deadline: Instant,
     ) -> Attempt<ChangeResult> {
         // Entries of this leader's term give it everything that former leaders committed.
-        if !self.leadership.borrow().is_ready {
+        if !self.parts.leadership.borrow().is_ready {
             return Attempt::NotLeader;
         }
         let deadline = deadline - ANSWER_TIME;
@@ -118,25 +155,30 @@ impl Core {
             ClusterChange::PromoteLearner { node_id } => self.promote(node_id, basis).await,
             ClusterChange::RemoveNode { node_id } => self.remove(node_id, basis).await,
             ClusterChange::TransferLeader { to } => {
-                self.transfers.transfer_leader(to, deadline).await
+                self.parts.transfers.transfer_leader(to, deadline).await
             }
             ClusterChange::DrainNode { node_id } => {
-                self.drains.drain(node_id, &basis.stored, deadline).await
+                self.parts
+                    .drains
+                    .drain(node_id, &basis.stored, deadline)
+                    .await
             }
-            ClusterChange::UndrainNode { node_id } => self.drains.undrain(node_id, deadline).await,
+            ClusterChange::UndrainNode { node_id } => {
+                self.parts.drains.undrain(node_id, deadline).await
+            }
         }
     }
 
     /// The members, committed and applied, at a leader that a quorum has just confirmed; `None`
     /// while a membership change is in progress.
     async fn settled_membership(&self) -> Attempt<Option<Arc<StoredMembership>>> {
-        match self.barrier.index(true).await {
+        match self.parts.barrier.index(true).await {
             Ok(Some(_)) => {}
             Ok(None) => return Attempt::NotLeader,
             Err(_) => return Attempt::Failed(SubmitError::Shutdown),
         }
-        let stored = self.consensus.membership();
-        let applied = self.applied_state.applied_position.borrow().log_id;
+        let stored = self.parts.consensus.membership();
+        let applied = self.parts.applied_state.applied_position.borrow().log_id;
         let is_settled =
             *stored.log_id() <= applied && stored.membership().get_joint_config().len() < 2;
         Attempt::Done(is_settled.then_some(stored))
@@ -153,17 +195,17 @@ impl Core {
             Ok(true) => {}
             judged => return Attempt::Done(judged),
         }
-        if self.is_retired(node_id) {
+        if self.parts.retired_ids.contains(node_id) {
             return Attempt::Done(Err(ChangeRefusal::NodeIdRetired(node_id)));
         }
-        let Some(found) = self.probes.probe_once(&peer_address).await else {
+        let Some(found) = self.parts.probes.probe_once(&peer_address).await else {
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(peer_address)));
         };
         let cluster_id = cluster_id(stored.membership()).unwrap_or_default();
         if let Err(refusal) = check_new(&found, node_id, &peer_address, &cluster_id) {
             return Attempt::Done(Err(refusal));
         }
-        let agreed = *self.applied_state.engine_version.borrow();
+        let agreed = *self.parts.applied_state.engine_version.borrow();
         let known = found.engine_version.max(ENGINE_VERSION_FIRST);
         if known < agreed {
             return Attempt::Done(Err(ChangeRefusal::BinaryTooOld {
@@ -192,12 +234,12 @@ impl Core {
             return Attempt::Done(Ok(false));
         }
         // A member that is down lags by nothing until the next write, and could not help to commit.
-        if !self.probes.is_reachable(node_id.0, stored).await {
+        if !self.parts.probes.is_reachable(node_id.0, stored).await {
             let address = member.peer_address.clone();
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
         // A voter that has yet to receive most of the log could not help to commit until then.
-        match self.transfers.catch_up(node_id, basis.deadline).await {
+        match self.parts.transfers.catch_up(node_id, basis.deadline).await {
             None => return Attempt::NotLeader,
             Some(Err(refusal)) => return Attempt::Done(Err(refusal)),
             Some(Ok(())) => {}
@@ -214,7 +256,7 @@ impl Core {
     async fn remove(&self, node_id: NodeId, basis: Basis) -> Attempt<ChangeResult> {
         let stored = &basis.stored;
         if stored.get_node(&node_id.0).is_none() {
-            return Attempt::Done(match self.is_retired(node_id) {
+            return Attempt::Done(match self.parts.retired_ids.contains(node_id) {
                 true => Ok(false),
                 false => Err(ChangeRefusal::NodeNotMember(node_id)),
             });
@@ -232,9 +274,14 @@ impl Core {
         if let Err(refusal) = self.check_quorums([before, after], stored).await {
             return Attempt::Done(Err(refusal));
         }
-        if node_id.0 == self.local.node_id {
+        if node_id.0 == self.parts.local.node_id {
             // The next leader executes it: so no caller waits for an election.
-            return match self.transfers.transfer_leader(None, basis.deadline).await {
+            return match self
+                .parts
+                .transfers
+                .transfer_leader(None, basis.deadline)
+                .await
+            {
                 Attempt::Done(Ok(_)) => Attempt::NotLeader,
                 ended => ended,
             };
@@ -254,7 +301,7 @@ impl Core {
             last_membership_log_id: *stored.log_id(),
         };
         // Only this handle: a task that outlives the replica must not keep its stores open.
-        let raft = self.raft.clone();
+        let raft = self.parts.raft.clone();
         let retain_as_learner = false;
         let changing = tokio::spawn(async move {
             let changed = raft
@@ -267,7 +314,7 @@ impl Core {
             Ok(Ok(Ok(_))) => Attempt::Done(Ok(true)),
             Ok(Ok(Err(RaftError::APIError(error)))) => refused(
                 error,
-                self.consensus.membership().log_id() == stored.log_id(),
+                self.parts.consensus.membership().log_id() == stored.log_id(),
             ),
             Ok(Ok(Err(RaftError::Fatal(_))) | Err(_)) | Err(_) => {
                 Attempt::Failed(SubmitError::Unknown)
@@ -286,7 +333,7 @@ impl Core {
     ) -> Result<(), ChangeRefusal> {
         let everybody: BTreeSet<u64> = sets.iter().flatten().copied().collect();
         let pending = everybody.into_iter().map(|node_id| async move {
-            let is_reachable = self.probes.is_reachable(node_id, stored).await;
+            let is_reachable = self.parts.probes.is_reachable(node_id, stored).await;
             is_reachable.then_some(node_id)
         });
         let answering: BTreeSet<u64> = join_all(pending).await.into_iter().flatten().collect();
@@ -302,24 +349,40 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the id belonged to a removed member.
-    pub(crate) fn is_retired(&self, node_id: NodeId) -> bool {
-        // If it is unreadable, the id must not be used.
-        self.retired()
-            .is_none_or(|retired| retired.contains(&node_id.0))
+    /// At a leader that finds a change of voters half made by a former one: writes the second half.
+    pub(crate) fn finish(&self) {
+        if !self.parts.leadership.borrow().is_ready {
+            return;
+        }
+        let Some(turn) = self.try_turn() else {
+            return;
+        };
+        let stored = self.parts.consensus.membership();
+        if stored.membership().get_joint_config().len() < 2 {
+            return;
+        }
+        let raft = self.parts.raft.clone();
+        // Not awaited: it may take until a quorum is back.
+        tokio::spawn(async move {
+            let nothing_more = Change::AddVoterIds([].into());
+            // A node that lost its vote stays a learner: the caller of the removal retries.
+            let retain_as_learner = true;
+            match raft
+                .change_membership(nothing_more, retain_as_learner)
+                .await
+            {
+                Ok(_) => {
+                    tracing::info!("a change of voters that a former leader began is finished")
+                }
+                Err(error) => tracing::debug!(%error, "a change of voters is not finished yet"),
+            }
+            drop(turn);
+        });
     }
 
-    /// The ids of removed members, as far as this node has applied; `None` if they cannot be read,
-    /// which ends the replica.
-    pub(crate) fn retired(&self) -> Option<BTreeSet<u64>> {
-        match rows::retired(self.store.reader().as_ref()) {
-            Ok(retired) => Some(retired),
-            Err(error) => {
-                self.lifecycle
-                    .fail(FatalError::Consensus(error.to_string()));
-                None
-            }
-        }
+    /// The lock of the one change in progress; `None` while there is one.
+    pub(crate) fn try_turn(&self) -> Option<ChangeTurn> {
+        Arc::clone(&self.changing).try_lock_owned().ok()
     }
 }
 
@@ -328,41 +391,6 @@ struct Basis {
     stored: Arc<StoredMembership>,
     turn: ChangeTurn,
     deadline: Instant,
-}
-
-/// At a leader that finds a change of voters half made by a former one: writes the second half.
-pub(crate) fn finish_change(core: &Core) {
-    if !core.leadership.borrow().is_ready {
-        return;
-    }
-    let Ok(turn) = Arc::clone(&core.changing).try_lock_owned() else {
-        return;
-    };
-    if core
-        .consensus
-        .membership()
-        .membership()
-        .get_joint_config()
-        .len()
-        < 2
-    {
-        return;
-    }
-    let raft = core.raft.clone();
-    // Not awaited: it may take until a quorum is back.
-    tokio::spawn(async move {
-        let nothing_more = Change::AddVoterIds([].into());
-        // A node that lost its vote stays a learner: the caller of the removal retries.
-        let retain_as_learner = true;
-        match raft
-            .change_membership(nothing_more, retain_as_learner)
-            .await
-        {
-            Ok(_) => tracing::info!("a change of voters that a former leader began is finished"),
-            Err(error) => tracing::debug!(%error, "a change of voters is not finished yet"),
-        }
-        drop(turn);
-    });
 }
 
 /// Whether the node is to be added; false if it is already a member.

@@ -21,6 +21,7 @@ pub(crate) mod members;
 pub(crate) mod probe;
 pub(crate) mod rebuild;
 pub(crate) mod recovery;
+pub(crate) mod retired_ids;
 pub(crate) mod retirement;
 pub(crate) mod status;
 pub(crate) mod transfer;

@@ -7,48 +7,65 @@
 //! A member without a leader then ends, once the other cluster has the addresses of a majority. Before
 //! that, the other cluster may be at a wrong address, and the quorum may only be late.
 
-use crate::cluster::probe::{ProbedPeer, check_cluster};
-use crate::core::Core;
+use crate::cluster::consensus_view::ConsensusView;
+use crate::cluster::leader_contact::LeaderContact;
+use crate::cluster::probe::{ProbedPeer, Probes, check_cluster};
+use crate::cluster::retired_ids::RetiredIds;
 use crate::fatal::FatalError;
+use crate::lifecycle::Lifecycle;
 use crate::membership::StoredMembership;
+use crate::network::links::{Links, Local};
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// The interval of these requests.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Ends the replica once it learns that it was removed, or that its cluster was replaced.
-pub(crate) async fn watch_removal(core: Arc<Core>) {
-    let mut members = core.applied_state.membership.subscribe();
-    let mut ticks = interval(INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        let is_tick = tokio::select! {
-            changed = members.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                core.close_unused_links();
-                false
-            }
-            _ = ticks.tick() => true,
-        };
-        let refusal = match is_retired(&core) {
-            true => Some(StartError::Removed(NodeId(core.local.node_id))),
-            false if is_tick => ask_others(&core).await,
-            false => None,
-        };
-        if let Some(refusal) = refusal {
-            return core.lifecycle.fail(FatalError::Refused(refusal));
-        }
-    }
+/// What the watch works with.
+pub(crate) struct RemovalWatch {
+    pub(crate) membership: watch::Receiver<Arc<StoredMembership>>,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) probes: Probes,
+    pub(crate) retired_ids: RetiredIds,
+    pub(crate) consensus: ConsensusView,
+    pub(crate) leader_contact: Arc<LeaderContact>,
+    pub(crate) lifecycle: Lifecycle,
 }
 
-impl Core {
+impl RemovalWatch {
+    /// Ends the replica once it learns that it was removed, or that its cluster was replaced.
+    pub(crate) async fn run(self) {
+        let mut members = self.membership.clone();
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let is_tick = tokio::select! {
+                changed = members.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.close_unused_links();
+                    false
+                }
+                _ = ticks.tick() => true,
+            };
+            let refusal = match self.is_retired() {
+                true => Some(StartError::Removed(NodeId(self.local.node_id))),
+                false if is_tick => self.ask_others().await,
+                false => None,
+            };
+            if let Some(refusal) = refusal {
+                return self.lifecycle.fail(FatalError::Refused(refusal));
+            }
+        }
+    }
+
     /// Closes the connections to nodes that are no longer members.
     fn close_unused_links(&self) {
         let membership = self.consensus.membership();
@@ -56,35 +73,36 @@ impl Core {
         let addresses = addresses.map(|(_, member)| member.peer_address.as_str());
         self.links.retain(&addresses.collect());
     }
-}
 
-/// Whether this node has applied its own removal.
-fn is_retired(core: &Core) -> bool {
-    core.is_retired(NodeId(core.local.node_id))
-}
+    /// Whether this node has applied its own removal.
+    fn is_retired(&self) -> bool {
+        self.retired_ids.contains(NodeId(self.local.node_id))
+    }
 
-/// Asks what responds at the addresses of the other members. Returns why this node must end, if it must.
-async fn ask_others(core: &Core) -> Option<StartError> {
-    let own = core.local.cluster_id()?;
-    if core.consensus.is_leading() {
-        return None;
+    /// Asks what responds at the addresses of the other members. Returns why this node must end, if it must.
+    async fn ask_others(&self) -> Option<StartError> {
+        let own = self.local.cluster_id()?;
+        if self.consensus.is_leading() {
+            return None;
+        }
+        let members = self.consensus.membership();
+        let others = members
+            .nodes()
+            .filter(|(node_id, _)| **node_id != self.local.node_id);
+        let targets =
+            others.map(|(node_id, member)| (Some(NodeId(*node_id)), &member.peer_address));
+        let probed = self.probes.each(targets).await;
+        let mut found = probed.iter().map(|peer| &peer.found);
+        if found.any(|found| self.probes.is_retired(found)) {
+            return Some(StartError::Removed(NodeId(self.local.node_id)));
+        }
+        let other = check_cluster(own, &probed).err()?;
+        if self.leader_contact.is_recent() || may_elect(&members, &foreign(own, &probed)) {
+            tracing::warn!(node_id = self.local.node_id, "{other}");
+            return None;
+        }
+        Some(other)
     }
-    let members = core.consensus.membership();
-    let others = members
-        .nodes()
-        .filter(|(node_id, _)| **node_id != core.local.node_id);
-    let targets = others.map(|(node_id, member)| (Some(NodeId(*node_id)), &member.peer_address));
-    let probed = core.probes.each(targets).await;
-    let mut found = probed.iter().map(|peer| &peer.found);
-    if found.any(|found| core.probes.is_retired(found)) {
-        return Some(StartError::Removed(NodeId(core.local.node_id)));
-    }
-    let other = check_cluster(own, &probed).err()?;
-    if core.leader_contact.is_recent() || may_elect(&members, &foreign(own, &probed)) {
-        tracing::warn!(node_id = core.local.node_id, "{other}");
-        return None;
-    }
-    Some(other)
 }
 
 /// The members at whose addresses another cluster responds.

@@ -63,7 +63,7 @@ impl Handler {
     /// member are not refused: a leader that was removed replicates its removal.
     fn admit(&self, sender: Option<Sender>) -> PeerResult<u64> {
         let node_id = self.core.local.admit(sender)?;
-        if self.core.is_retired(NodeId(node_id)) {
+        if self.core.retired_ids.contains(NodeId(node_id)) {
             let text = format!("node {node_id} was removed from the cluster");
             return Err(PeerError::Refused(text));
         }
@@ -298,7 +298,7 @@ fn probe(core: &Core) -> ProbeResponse {
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
         engine_version: core.local.engine_version,
-        retired_node_ids: core.retired().into_iter().flatten().collect(),
+        retired_node_ids: core.retired_ids.read().into_iter().flatten().collect(),
         empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
         members: membership.nodes().map(known).collect(),
@@ -372,7 +372,7 @@ async fn answer(
             }
         },
         Some(forward_request::Body::Change(bytes)) => match codec::decode(&bytes) {
-            Ok(change) => match core.change_here(change, deadline).await {
+            Ok(change) => match core.changes.change_here(change, deadline).await {
                 Attempt::Done(judged) => {
                     forward_response::Answer::ChangeResult(codec::encode(&judged).into())
                 }
