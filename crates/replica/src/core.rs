@@ -1,4 +1,6 @@
-//! The parts of a running replica, shared by its tasks.
+//! Composes the parts of a replica.
+//!
+//! Each part names only the parts that it needs, never [`Core`]: so what depends on what can be read here.
 
 use crate::backup::{BackupParts, Backups};
 use crate::batch::batcher::BatchCounters;
@@ -8,6 +10,7 @@ use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::drain::Drains;
 use crate::cluster::formation::{Formation, FormationProcess};
 use crate::cluster::formation_progress::FormationProgress;
+use crate::cluster::inspections::Inspections;
 use crate::cluster::leader_contact::LeaderContact;
 use crate::cluster::leader_search::LeaderSearch;
 use crate::cluster::leadership::Leadership;
@@ -18,11 +21,12 @@ use crate::cluster::retired_ids::RetiredIds;
 use crate::cluster::status::StatusReports;
 use crate::cluster::transfer::Transfers;
 use crate::control::ControlWriter;
-use crate::inspection::{Inspections, Inspector};
+use crate::inspection::Inspector;
 use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
 use crate::network::installs::Installs;
-use crate::network::links::{Links, Local};
+use crate::network::links::Links;
+use crate::network::local::Local;
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::{ReadBarrier, ReadParts, Reads, Waiters};
 use crate::snapshot_maker::SnapshotMaker;
@@ -35,7 +39,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-/// The parts of a running replica.
+/// The parts of a running replica, for its public interface, its tasks and the handler of its peers.
 pub(crate) struct Core {
     pub(crate) local: Arc<Local>,
     pub(crate) links: Arc<Links>,

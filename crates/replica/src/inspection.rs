@@ -3,15 +3,9 @@
 //! A node assembles it, because it knows more than its replica. The replica forwards the request to the member that is
 //! asked, over the peer protocol: this works without a leader, and however many clients the member has.
 
-use crate::cluster::consensus_view::ConsensusView;
-use crate::network::forward::{ForwardError, ForwardKind};
-use crate::network::links::{Links, Local};
-use crate::network::protocol::{Inspect, forward_request, forward_response};
 use bytes::Bytes;
 use flotilla_engine::{CommandScope, NodeId};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Says what waits on a node.
 pub trait Inspector: Send + Sync + 'static {
@@ -82,44 +76,4 @@ pub struct PendingInstall {
     pub leader: NodeId,
     /// How long ago it began.
     pub age: Duration,
-}
-
-/// Answers what waits on any member.
-pub(crate) struct Inspections {
-    pub(crate) inspector: Arc<dyn Inspector>,
-    pub(crate) local: Arc<Local>,
-    pub(crate) links: Arc<Links>,
-    pub(crate) consensus: ConsensusView,
-}
-
-impl Inspections {
-    /// What waits on this member, in the encoding of its server.
-    pub(crate) fn inspect_here(&self, rows_max: u32) -> Bytes {
-        self.inspector.inspect(rows_max)
-    }
-
-    /// What waits on a member, in the encoding of its server.
-    pub(crate) async fn inspect(
-        &self,
-        node_id: NodeId,
-        rows_max: u32,
-        deadline: Instant,
-    ) -> Result<Bytes, InspectError> {
-        if node_id.0 == self.local.node_id {
-            return Ok(self.inspect_here(rows_max));
-        }
-        let membership = self.consensus.membership();
-        let member = membership.get_node(&node_id.0);
-        let member = member.ok_or(InspectError::NodeNotMember(node_id))?;
-        let link = self
-            .links
-            .forward(node_id.0, &member.peer_address, ForwardKind::Control);
-        let body = forward_request::Body::Inspect(Inspect { rows_max });
-        match link.ask(body, deadline).await {
-            Ok(forward_response::Answer::Inspection(inspection)) => Ok(inspection),
-            Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
-                Err(InspectError::NodeUnresponsive(node_id))
-            }
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! The payload of a normal log entry: commands, or a control record.
 
 use bytes::Bytes;
-use flotilla_engine::Entry;
 use flotilla_engine::codec::{self, DecodeError};
+use flotilla_engine::{Entry, Offer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -132,6 +132,12 @@ impl Control {
         let Versioned::V1(control) = codec::decode(bytes)?;
         Ok(control)
     }
+}
+
+/// The polls of the offers, and their slots.
+pub(crate) fn slots(offers: &[Offer]) -> Vec<(u64, u32)> {
+    let slots = offers.iter().map(|offer| (offer.poll, offer.slots));
+    slots.collect()
 }
 
 /// The encoded size of a command or an offer in an entry.

@@ -14,7 +14,7 @@ use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
 use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
-use crate::network::links::HOME_GROUP_ID;
+use crate::network::local::HOME_GROUP_ID;
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
 use crate::running::Running;

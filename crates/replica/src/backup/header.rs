@@ -1,7 +1,7 @@
 //! The header and the end block of a backup.
 
 use crate::membership::{cluster_id, term_of};
-use crate::network::links::HOME_GROUP_ID;
+use crate::network::local::HOME_GROUP_ID;
 use crate::raft::type_config::LogId;
 use crate::state::rows::{self, RowError};
 use flotilla_engine::codec;

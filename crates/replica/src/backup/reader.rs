@@ -3,7 +3,7 @@
 use super::fault::BackupFault;
 use super::header::{BackupHeader, End};
 use super::{BODY_BYTES_MAX, FORMAT, KIND_END, KIND_HEADER, KIND_ROWS, MAGIC};
-use crate::network::links::HOME_GROUP_ID;
+use crate::network::local::HOME_GROUP_ID;
 use crate::state::rows;
 use crate::state::snapshot::Unpacker;
 use flotilla_engine::store::Writes;

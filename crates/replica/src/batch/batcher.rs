@@ -12,7 +12,7 @@ use crate::clock::StampClock;
 use crate::cluster::leadership::Leadership;
 use crate::environment::OfferSource;
 use crate::membership::{StoredMembership, voters};
-use crate::proposal::{Commands, Proposal, encoded_bytes};
+use crate::proposal::{Commands, Proposal, encoded_bytes, slots};
 use crate::raft::type_config::{ConsensusHandle, TypeConfig};
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use flotilla_engine::{Command, Entry, NodeId, Offer, Stamp};
@@ -140,12 +140,6 @@ fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
         bytes <= bytes_max
     });
     fit.take(ENTRY_OFFERS_MAX).count()
-}
-
-/// The polls of the offers, and their slots.
-pub(crate) fn slots(offers: &[Offer]) -> Vec<(u64, u32)> {
-    let slots = offers.iter().map(|offer| (offer.poll, offer.slots));
-    slots.collect()
 }
 
 fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<SubmissionResult>>) {

@@ -2,7 +2,7 @@
 
 use crate::cluster::leadership::{Follower, lag};
 use crate::membership::{StoredMembership, voters};
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId};
 use crate::tuning::Tuning;
 use flotilla_engine::NodeId;

@@ -5,7 +5,7 @@ use crate::cluster::disk_pressure::DiskPressure;
 use crate::cluster::leadership::{Follower, Leadership};
 use crate::cluster::member_disk::MemberDisk;
 use crate::cluster::transfer::Transfers;
-use crate::network::links::Local;
+use crate::network::local::Local;
 use flotilla_engine::NodeId;
 use std::sync::Arc;
 use std::time::Duration;

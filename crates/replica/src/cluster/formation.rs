@@ -14,7 +14,7 @@ use crate::cluster::probe::{ProbedPeer, Probes, check_cluster};
 use crate::lifecycle::Lifecycle;
 use crate::log::store::LogStore;
 use crate::membership::Member;
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::network::protocol::ProbeResponse;
 use crate::raft::type_config::ConsensusHandle;
 use crate::start_error::StartError;

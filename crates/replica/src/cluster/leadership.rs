@@ -1,7 +1,7 @@
 //! The current leader, as this node knows it.
 
 use crate::membership::{StoredMembership, term_of};
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
 use crate::state::rows::AppliedPosition;
 use flotilla_engine::NodeId;

@@ -5,7 +5,7 @@ use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::disk_pressure::{Disk, DiskPressure, quorum_disk_pressure};
 use crate::log::record::LogEntry;
 use crate::log::store::LogStore;
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::proposal::Proposal;
 use crate::state::store::StateStore;
 use crate::storage::{DiskSpace, Storage};

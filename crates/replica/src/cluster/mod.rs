@@ -11,6 +11,7 @@ pub(crate) mod drain;
 pub(crate) mod formation;
 pub(crate) mod formation_progress;
 pub(crate) mod hung_disk;
+pub(crate) mod inspections;
 pub(crate) mod leader_contact;
 pub(crate) mod leader_search;
 pub(crate) mod leadership;

@@ -3,7 +3,8 @@
 use crate::cluster::formation_progress::FormationProgress;
 use crate::membership::StoredMembership;
 use crate::network::calls::PeerCalls;
-use crate::network::links::{Links, Local};
+use crate::network::links::Links;
+use crate::network::local::Local;
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;

@@ -11,7 +11,8 @@
 use crate::log::store::LogStore;
 use crate::membership::StoredMembership;
 use crate::network::calls::{PeerCalls, PeerError};
-use crate::network::links::{Links, Local};
+use crate::network::links::Links;
+use crate::network::local::Local;
 use crate::network::protocol::{FetchSnapshotRequest, StatusRequest};
 use crate::network::snapshots::{self, ReceiveError, ReceivedSnapshot};
 use crate::start_error::StartError;

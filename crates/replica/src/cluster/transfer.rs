@@ -7,7 +7,7 @@ use crate::cluster::leadership::{Follower, LAG_MAX, Leadership};
 use crate::cluster::probe::Probes;
 use crate::cluster::status::StatusReports;
 use crate::membership::{StoredMembership, voters};
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::raft::type_config::ConsensusHandle;
 use crate::tuning::Tuning;
 use flotilla_engine::NodeId;

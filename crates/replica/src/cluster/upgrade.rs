@@ -4,7 +4,7 @@ use crate::cluster::consensus_view::ConsensusView;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::members::Changes;
 use crate::cluster::status::StatusReports;
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::proposal::{Control, Proposal};
 use crate::raft::type_config::ConsensusHandle;
 use crate::state::applier::AppliedState;

@@ -4,7 +4,7 @@
 //! ([`ForwardKind`]). The requests that wait for the transport are bounded by number and by size.
 
 use crate::network::calls::{PeerCalls, PeerError, Responses};
-use crate::network::links::Local;
+use crate::network::local::Local;
 use crate::network::protocol::{
     ForwardRequest, ForwardResponse, Opened, forward_request, forward_response,
 };
@@ -242,7 +242,8 @@ mod tests {
     use crate::clock::{StampClock, SystemClock};
     use crate::execution::{BlockingPool, Execution};
     use crate::network::calls::{PeerFuture, Requests};
-    use crate::network::links::{Links, LocalName};
+    use crate::network::links::Links;
+    use crate::network::local::LocalName;
     use crate::network::protocol::{
         AppendRequest, AppendResponse, FetchSnapshotRequest, ProbeRequest, ProbeResponse,
         ReadIndex, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,

@@ -13,6 +13,7 @@ pub(crate) mod forward;
 pub(crate) mod handler;
 pub(crate) mod installs;
 pub(crate) mod links;
+pub(crate) mod local;
 mod pipeline;
 pub mod protocol;
 pub(crate) mod server;

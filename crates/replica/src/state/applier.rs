@@ -4,12 +4,12 @@
 //! It owns the engine. For each entry it writes one batch: what the engine and the replica's own
 //! rows change, the digest and the log id. Only then are the proposer and the subscribers notified.
 
-use crate::batch::batcher::slots;
 use crate::clock::StampClock;
 use crate::environment::Observer;
 use crate::execution::{BlockingPool, JobKind};
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
+use crate::proposal::slots;
 use crate::proposal::{Commands, Control, Proposal};
 use crate::raft::type_config::{ApplyOutput, LogId, TypeConfig};
 use crate::state::agreement::{self, Verdict};

@@ -1,0 +1,52 @@
+//! Asks a member what waits on it.
+
+use crate::cluster::consensus_view::ConsensusView;
+use crate::inspection::{InspectError, Inspector};
+use crate::network::forward::{ForwardError, ForwardKind};
+use crate::network::links::Links;
+use crate::network::local::Local;
+use crate::network::protocol::{Inspect, forward_request, forward_response};
+use bytes::Bytes;
+use flotilla_engine::NodeId;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Answers what waits on any member.
+pub(crate) struct Inspections {
+    pub(crate) inspector: Arc<dyn Inspector>,
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) consensus: ConsensusView,
+}
+
+impl Inspections {
+    /// What waits on this member, in the encoding of its server.
+    pub(crate) fn inspect_here(&self, rows_max: u32) -> Bytes {
+        self.inspector.inspect(rows_max)
+    }
+
+    /// What waits on a member, in the encoding of its server.
+    pub(crate) async fn inspect(
+        &self,
+        node_id: NodeId,
+        rows_max: u32,
+        deadline: Instant,
+    ) -> Result<Bytes, InspectError> {
+        if node_id.0 == self.local.node_id {
+            return Ok(self.inspect_here(rows_max));
+        }
+        let membership = self.consensus.membership();
+        let member = membership.get_node(&node_id.0);
+        let member = member.ok_or(InspectError::NodeNotMember(node_id))?;
+        let link = self
+            .links
+            .forward(node_id.0, &member.peer_address, ForwardKind::Control);
+        let body = forward_request::Body::Inspect(Inspect { rows_max });
+        match link.ask(body, deadline).await {
+            Ok(forward_response::Answer::Inspection(inspection)) => Ok(inspection),
+            Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
+                Err(InspectError::NodeUnresponsive(node_id))
+            }
+        }
+    }
+}
