@@ -18,7 +18,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// A request for all keys whose names begin with `unread`, as it is sent: the prefix of a message in gRPC, and field 2.
 const SCAN: &[u8] = b"\0\0\0\0\x08\x12\x06unread";
 
-/// Calls whose responses nobody reads.
+/// Calls whose responses are not read.
 pub(super) struct UnreadResponses;
 
 impl UnreadResponses {

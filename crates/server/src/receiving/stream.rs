@@ -182,14 +182,14 @@ mod tests {
     use std::convert::Infallible;
     use tokio::sync::mpsc;
     use tokio_stream::StreamExt;
-    use tokio_stream::wrappers::UnboundedReceiverStream;
+    use tokio_stream::wrappers::ReceiverStream;
     use tonic::Code;
 
-    type Sender = mpsc::UnboundedSender<Vec<u8>>;
+    type Sender = mpsc::Sender<Vec<u8>>;
 
     fn stream(pool: &MemoryPool) -> (Sender, MessageStream) {
-        let (sender, parts) = mpsc::unbounded_channel();
-        let parts = UnboundedReceiverStream::new(parts);
+        let (sender, parts) = mpsc::channel(256);
+        let parts = ReceiverStream::new(parts);
         let parts = parts.map(|part| Ok::<_, Infallible>(Bytes::from(part)));
         let body = Body::new(axum::body::Body::from_stream(parts));
         (sender, MessageStream::new(body, pool.clone()))
@@ -223,7 +223,7 @@ mod tests {
             let sent = [message(10), message(0), message(20)].concat();
             let mut received = Vec::new();
             for part in sent.chunks(part_bytes) {
-                sender.send(part.to_vec()).expect("it is read");
+                sender.try_send(part.to_vec()).expect("it is read");
                 let frame = next(&mut stream).await.expect("it is open");
                 received.extend(frame.expect("a part").into_data().expect("a part"));
                 let message = match received.len() {
@@ -247,7 +247,7 @@ mod tests {
         let (sender, mut stream) = stream(&pool);
         let sent = message(20).repeat(100);
         for part in sent.chunks(40) {
-            sender.send(part.to_vec()).expect("it is read");
+            sender.try_send(part.to_vec()).expect("it is read");
         }
         assert_eq!(read(&mut stream), sent);
     }
@@ -258,7 +258,7 @@ mod tests {
         let (sender, mut stream) = stream(&pool);
         let other = pool.try_reserve(1).expect("it is free");
         let sent = [message(5), message(20)].concat();
-        sender.send(sent.clone()).expect("it is read");
+        sender.try_send(sent.clone()).expect("it is read");
         let before = message(5).len() + PREFIX_BYTES;
         assert_eq!(read(&mut stream), sent[..before]);
         drop(other);
@@ -273,7 +273,7 @@ mod tests {
         assert!(idle.await.is_err(), "a stream may be silent");
         let dripping = tokio::spawn(async move {
             for byte in message(200) {
-                sender.send(vec![byte]).expect("it is open");
+                sender.try_send(vec![byte]).expect("it is open");
                 tokio::time::sleep(RECEIVING_MAX / 100).await;
             }
         });
