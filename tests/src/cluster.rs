@@ -54,7 +54,7 @@ impl Cluster {
         let scratch = Scratch::new();
         let certificates = Certificates::make(scratch.path("certificates"));
         let hosts = [1, 2, 3].map(Host::local);
-        let cluster = Self::begin(scratch, &hosts, flags, Some(certificates));
+        let cluster = Self::secured_on(scratch, &hosts, flags, certificates);
         cluster.await_health();
         cluster
     }
@@ -65,6 +65,14 @@ impl Cluster {
     /// When it is not formed.
     #[must_use]
     pub fn on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
+        let cluster = Self::unformed_on(scratch, hosts, flags);
+        cluster.form();
+        cluster
+    }
+
+    /// Starts a node on each of these hosts, with these further flags, without waiting: the cluster is not formed.
+    #[must_use]
+    pub fn unformed_on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
         Self::begin(scratch, hosts, flags, None)
     }
 
@@ -79,7 +87,9 @@ impl Cluster {
         flags: &[&str],
         certificates: Certificates,
     ) -> Self {
-        Self::begin(scratch, hosts, flags, Some(certificates))
+        let cluster = Self::begin(scratch, hosts, flags, Some(certificates));
+        cluster.form();
+        cluster
     }
 
     fn begin(
@@ -108,11 +118,14 @@ impl Cluster {
         for settings in settings {
             cluster.spawn(settings);
         }
-        cluster.form();
         cluster
     }
 
-    fn form(&self) {
+    /// Forms the cluster, and waits until it is formed.
+    ///
+    /// # Panics
+    /// When it is not formed.
+    pub fn form(&self) {
         let flo = self.flo();
         wait_until("the cluster to be formed", TIMEOUT, || {
             // Until a node listens, connections to it fail.

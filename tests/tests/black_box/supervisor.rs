@@ -33,7 +33,7 @@ fn a_node_tells_systemd_when_it_serves_that_it_lives_and_when_it_stops() {
         environment: vec![("GATE".to_owned(), gate.clone().into())],
         ..Host::local(2)
     };
-    let mut cluster = Cluster::on(scratch, &[supervised, late], &[]);
+    let mut cluster = Cluster::unformed_on(scratch, &[supervised, late], &[]);
     wait_until("the node to wait for the other one", TIMEOUT, || {
         let output = cluster.nodes()[0].output();
         match output.contains("the node waits") {
@@ -47,6 +47,7 @@ fn a_node_tells_systemd_when_it_serves_that_it_lives_and_when_it_stops() {
     socket.set_nonblocking(false).expect("a socket");
     socket.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
     fs::write(gate, "").expect("a file");
+    cluster.form();
     assert_eq!(next(&socket), "READY=1");
     cluster.await_health();
     for _ in 0..3 {
