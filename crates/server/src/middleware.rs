@@ -106,7 +106,10 @@ where
             request.extensions_mut().insert(traced.trace());
         }
         let caller = request.extensions().get::<Caller>().cloned();
-        let response_memory = middleware.memory.responses.to(caller.unwrap_or_default());
+        let response_memory = middleware
+            .memory
+            .responses
+            .memory_for(caller.unwrap_or_default());
         request.extensions_mut().insert(response_memory.clone());
         // Held until the response begins: streams have their own limits.
         let memory = RequestMemory::reserve(&middleware.memory.requests);

@@ -2,11 +2,8 @@
 //!
 //! The parts of a request count against the node's memory as they arrive, before anything is decoded. A caller whose request
 //! never ends would hold its memory, so each request that is one message has a deadline, and the oldest requests that have
-//! arrived in part end when there are too many or no memory is left. [`stream`] bounds the messages of streams.
+//! arrived in part end when there are too many or no memory is left. Streams have their own limits.
 
-mod stream;
-
-use self::stream::MessageStream;
 use crate::deadline;
 use crate::errors::Refusal;
 use crate::limits::{MESSAGE_COPIES, PARTIAL_REQUESTS_MAX, RECEIVING_MAX, REQUEST_BYTES};
@@ -70,12 +67,6 @@ impl RequestMemory {
         })
     }
 
-    fn pool(&self) -> MemoryPool {
-        let reservation = self.reservation.lock();
-        let reservation = reservation.unwrap_or_else(PoisonError::into_inner);
-        reservation.pool().clone()
-    }
-
     /// Reserves what `bytes` more of its message need; false if that is not free.
     pub(crate) fn grow(&self, bytes: usize) -> bool {
         let mut reservation = self
@@ -89,13 +80,10 @@ impl RequestMemory {
 impl Receiver {
     /// Bounds the memory and the time that a request takes to arrive.
     pub(crate) fn bounded(&self, mut request: Request<Body>) -> Request<Body> {
-        let Some(memory) = request.extensions_mut().remove::<RequestMemory>() else {
+        let memory = request.extensions_mut().remove::<RequestMemory>();
+        let Some(memory) = memory.filter(|_| !STREAMS.contains(&request.uri().path())) else {
             return request;
         };
-        if STREAMS.contains(&request.uri().path()) {
-            let pool = memory.pool();
-            return request.map(|body| Body::new(MessageStream::new(body, pool)));
-        }
         let latest = Instant::now() + RECEIVING_MAX;
         let given = deadline::in_headers(request.headers());
         let until = given.map_or(latest, |given| given.min(latest));

@@ -74,7 +74,7 @@ impl Responses {
     }
 
     /// The memory of a response to `caller`, of which nothing is reserved yet.
-    pub(crate) fn to(&self, caller: Caller) -> ResponseMemory {
+    pub(crate) fn memory_for(&self, caller: Caller) -> ResponseMemory {
         ResponseMemory {
             responses: self.clone(),
             caller,
@@ -129,16 +129,17 @@ impl Responses {
 
     /// Closes the connection of the caller whose response has waited for longest, if it has waited for long.
     fn close_unread(&self) {
-        let unread = lock(&self.unread);
-        let oldest = unread.by_number.first_key_value();
-        let Some((_, (since, caller))) = oldest else {
+        let mut unread = lock(&self.unread);
+        let Some(oldest) = unread.by_number.first_entry() else {
             return;
         };
-        if since.elapsed() >= UNREAD_MAX {
+        let waited = oldest.get().0.elapsed();
+        if waited >= UNREAD_MAX {
             tracing::warn!(
-                seconds = since.elapsed().as_secs(),
-                "a connection is closed: its caller does not read, and responses need its memory"
+                seconds = waited.as_secs(),
+                "closing a connection: its caller does not read its responses, and other responses need the memory"
             );
+            let (_, caller) = oldest.remove();
             caller.disconnect();
         }
     }
@@ -188,12 +189,6 @@ impl Unsent {
             place: self.place.renewed(),
         }
     }
-
-    /// Adds `bytes`; false if they are not free now.
-    #[must_use]
-    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        self.reservation.grow(bytes)
-    }
 }
 
 impl ResponseMemory {
@@ -213,11 +208,6 @@ impl ResponseMemory {
         self.responses.reserve(bytes, &self.caller).await
     }
 
-    /// Reserves memory for messages of a stream; `None` if it is not free now.
-    pub(crate) fn try_reserve_message(&self, bytes: usize) -> Option<Unsent> {
-        self.responses.try_reserve(bytes, &self.caller)
-    }
-
     /// Waits for memory for what a watch reads.
     pub(crate) async fn reserve_view(&self) -> Reservation {
         self.responses.reserve_view().await
@@ -235,7 +225,7 @@ impl ResponseMemory {
         let unsent = self.responses.try_reserve(bytes, &self.caller);
         let unsent = unsent.ok_or_else(|| {
             Refusal::overloaded(
-                "expected memory for the response, but responses that callers have not read use all of it",
+                "expected enough memory for the response, but unsent responses use all of it",
             )
         })?;
         *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = Some(unsent);
@@ -376,7 +366,7 @@ mod tests {
 
     fn caller() -> (Caller, CancellationToken) {
         let closing = CancellationToken::new();
-        (Caller::default().on(closing.clone()), closing)
+        (Caller::default().with_closing(closing.clone()), closing)
     }
 
     #[tokio::test(start_paused = true)]
@@ -425,10 +415,10 @@ mod tests {
     #[tokio::test]
     async fn a_large_response_counts_until_it_is_sent_and_a_small_one_does_not() {
         let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
-        let small = responses.to(Caller::default());
+        let small = responses.memory_for(Caller::default());
         small.reserve(RESPONSE_BYTES).expect("it does not count");
         assert_eq!(responses.pool.bytes_reserved(), 0);
-        let large = responses.to(Caller::default());
+        let large = responses.memory_for(Caller::default());
         large.reserve(2 * RESPONSE_BYTES).expect("there is memory");
         let refused = small.reserve(RESPONSE_BYTES + 1).expect_err("all is used");
         assert!(refused.may_succeed_later());

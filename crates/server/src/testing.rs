@@ -88,7 +88,7 @@ impl StillNode {
         let memory = &self.context.memory;
         let responses = Responses::new(memory.responses.clone(), memory.views.clone());
         let mut request = Request::new(message);
-        let memory = responses.to(Caller::default());
+        let memory = responses.memory_for(Caller::default());
         request.extensions_mut().insert(memory);
         request
     }

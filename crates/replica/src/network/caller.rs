@@ -29,7 +29,7 @@ impl Caller {
 
     /// The same caller on a connection that its listening side closes once `closing` is cancelled.
     #[must_use]
-    pub fn on(self, closing: CancellationToken) -> Self {
+    pub fn with_closing(self, closing: CancellationToken) -> Self {
         Self {
             connection: Some(closing),
             ..self

@@ -105,7 +105,7 @@ async fn enter<S>(
     if let Some((stream, caller)) = established {
         admitted.establish();
         let closing = CancellationToken::new();
-        let caller = caller.on(closing.clone());
+        let caller = caller.with_closing(closing.clone());
         let counted = Counted {
             stream,
             age,
@@ -150,6 +150,17 @@ struct Counted<S> {
     _admitted: Admitted,
 }
 
+impl<S> Counted<S> {
+    /// Fails once the connection must be closed. Reads and writes check it: a connection may wait for one of them only.
+    fn check_closing(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.closing.as_mut().poll(context).is_pending() {
+            return Ok(());
+        }
+        let message = "the connection was closed because its caller did not read its responses";
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, message))
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -157,13 +168,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         self.age.check()?;
-        if self.closing.as_mut().poll(context).is_ready() {
-            let message = "the connection was closed because its caller does not read";
-            return Poll::Ready(Err(io::Error::new(
-                io::ErrorKind::ConnectionAborted,
-                message,
-            )));
-        }
+        self.check_closing(context)?;
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
@@ -174,10 +179,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_closing(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_closing(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -190,6 +197,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check_closing(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 

@@ -62,11 +62,6 @@ impl MemoryPool {
 }
 
 impl Reservation {
-    /// The pool of which it is a part.
-    pub(crate) fn pool(&self) -> &MemoryPool {
-        &self.pool
-    }
-
     /// What is reserved. In bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.permit.num_permits()

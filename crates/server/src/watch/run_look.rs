@@ -1,7 +1,6 @@
 //! What one read of a run shows those who watch it.
 
 use crate::limits::WATCH_EVENTS_MAX;
-use crate::memory::Reservation;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, EventView, HistoryRange, RunEnding, RunSummary};
@@ -15,8 +14,6 @@ pub(crate) struct RunLook {
     pub(crate) run: Option<RunSummary>,
     /// How the last attempt at a run that is not open has ended (W77); `None` for an open one.
     pub(crate) ending: Option<RunEnding>,
-    /// Reserved before the read, because only that tells how much it finds.
-    _memory: Reservation,
 }
 
 /// The run, and the event behind which a look begins.
@@ -37,11 +34,7 @@ impl PartialOrd for LookRange {
 
 impl RunLook {
     /// Reads events and status together, so that the status cannot overtake its events; `None` if there is no such run.
-    pub(crate) fn read(
-        reader: &dyn Reader,
-        range: &LookRange,
-        memory: Reservation,
-    ) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn read(reader: &dyn Reader, range: &LookRange) -> Result<Option<Self>, StoreError> {
         let LookRange {
             namespace,
             run_id,
@@ -66,7 +59,6 @@ impl RunLook {
             events: page.events,
             run,
             ending,
-            _memory: memory,
         }))
     }
 }

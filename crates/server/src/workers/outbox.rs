@@ -3,11 +3,11 @@
 //! A worker may read slowly, or not at all. Its session must not wait for it: it handles the
 //! worker's reports and touches meanwhile, so that no lease ends because of it. So messages wait
 //! here, and the session takes no more tasks until they are sent. The results of reports cannot
-//! wait for the session, so they have their own bound. All of it counts against the memory of responses.
+//! wait for the session, so they have their own bound. Tasks count against the memory of responses.
 
 use crate::errors::Refusal;
 use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
-use crate::sending::{Counted, ResponseMemory, Unsent};
+use crate::sending::{Counted, Unsent};
 use flotilla_api::v1;
 use flotilla_leader::PollClosed;
 use flotilla_leader::channel::{NotSent, Sender};
@@ -25,9 +25,6 @@ pub(super) struct Outbox {
     results: VecDeque<v1::MessageResult>,
     /// The encoded size of the results.
     results_bytes: usize,
-    memory: ResponseMemory,
-    /// That of the results; `None` before the first one.
-    results_memory: Option<Unsent>,
 }
 
 impl Outbox {
@@ -35,7 +32,6 @@ impl Outbox {
     pub(super) fn new(
         outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
         supports_batches: bool,
-        memory: ResponseMemory,
     ) -> Self {
         Self {
             outgoing,
@@ -43,8 +39,6 @@ impl Outbox {
             messages: VecDeque::new(),
             results: VecDeque::new(),
             results_bytes: 0,
-            memory,
-            results_memory: None,
         }
     }
 
@@ -95,14 +89,7 @@ impl Outbox {
         let bytes = result.encoded_len();
         self.results_bytes += bytes;
         self.results.push_back(result);
-        let has_memory = match &mut self.results_memory {
-            Some(memory) => memory.grow(bytes),
-            None => {
-                self.results_memory = self.memory.try_reserve_message(bytes);
-                self.results_memory.is_some()
-            }
-        };
-        if self.results_bytes > RESULTS_WAITING_BYTES_MAX || !has_memory {
+        if self.results_bytes > RESULTS_WAITING_BYTES_MAX {
             return Err(PollClosed::Lost);
         }
         Ok(())
@@ -130,11 +117,7 @@ impl Outbox {
             self.results_bytes -= bytes;
             let results: Vec<_> = self.results.drain(..count).collect();
             let message = Ok(self.results_message(results));
-            let memory = match self.results.is_empty() {
-                true => self.results_memory.take(),
-                false => self.results_memory.as_mut().map(|all| all.split(bytes)),
-            };
-            room.send(Counted { message, memory });
+            room.send(Counted::small(message));
         } else if let Some(message) = self.messages.pop_front() {
             room.send(message.map(Ok));
         }
@@ -162,18 +145,12 @@ mod tests {
 
     type Sent = Receiver<Counted<Result<v1::ServerMessage, Status>>>;
 
-    fn outbox(pool: &MemoryPool, supports_batches: bool) -> (Outbox, Sent) {
+    fn outbox(supports_batches: bool) -> (Outbox, Sent) {
         let (outgoing, sent) = channel(Bounds {
             messages_max: 2,
             bytes_max: 1 << 20,
         });
-        let responses = Responses::new(pool.clone(), pool.clone());
-        let memory = responses.to(Caller::default());
-        (Outbox::new(outgoing, supports_batches, memory), sent)
-    }
-
-    fn pool() -> MemoryPool {
-        MemoryPool::new(64 << 20)
+        (Outbox::new(outgoing, supports_batches), sent)
     }
 
     fn result(sequence: u64) -> v1::MessageResult {
@@ -197,10 +174,12 @@ mod tests {
 
     #[tokio::test]
     async fn results_pass_tasks_that_wait_for_a_slow_reader() {
-        let pool = pool();
-        let (mut outbox, mut receiver) = outbox(&pool, true);
+        let pool = MemoryPool::new(1 << 20);
+        let responses = Responses::new(pool.clone(), pool.clone());
+        let worker = responses.memory_for(Caller::default());
+        let (mut outbox, mut receiver) = outbox(true);
         for _ in 0..3 {
-            let mut memory = outbox.memory.reserve_message(100).await;
+            let mut memory = worker.reserve_message(100).await;
             let task = v1::TaskAssignment {
                 task_token: "token".to_owned(),
                 ..v1::TaskAssignment::default()
@@ -226,7 +205,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_without_batches_gets_one_item_per_message() {
-        let (mut outbox, mut receiver) = outbox(&pool(), false);
+        let (mut outbox, mut receiver) = outbox(false);
         outbox.add_result(result(1)).unwrap();
         outbox.add_result(result(2)).unwrap();
         outbox.send_next().await.unwrap();
@@ -238,20 +217,9 @@ mod tests {
 
     #[test]
     fn results_that_are_never_read_end_the_stream() {
-        let (mut outbox, _receiver) = outbox(&pool(), true);
+        let (mut outbox, _receiver) = outbox(true);
         let added = (0..).find_map(|sequence| outbox.add_result(result(sequence)).err());
         assert_eq!(added, Some(PollClosed::Lost));
         assert!(outbox.results_bytes <= RESULTS_WAITING_BYTES_MAX + 64);
-    }
-
-    #[test]
-    fn results_without_memory_end_the_stream() {
-        let pool = MemoryPool::new(100);
-        let (mut outbox, _receiver) = outbox(&pool, true);
-        let added = (1..).find_map(|sequence| outbox.add_result(result(sequence)).err());
-        assert_eq!(added, Some(PollClosed::Lost));
-        assert!(outbox.results.len() > 2);
-        drop(outbox);
-        assert_eq!(pool.bytes_reserved(), 0);
     }
 }

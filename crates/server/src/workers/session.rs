@@ -18,6 +18,7 @@ use flotilla_leader::channel::{Bounds, Sender, channel};
 use flotilla_leader::{Hub, LeasedTask, PollClosed, Session, ToWorker};
 use futures::FutureExt;
 use futures::Stream;
+use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ struct WorkerStream<'s> {
     outbox: Outbox,
     /// A message of the session that waits for memory.
     next: Option<ToWorker>,
+    /// The wait for the memory of the next tasks. It keeps its place while the stream does other things.
+    reserving: Option<BoxFuture<'static, Unsent>>,
 }
 
 /// A report and the number of its response.
@@ -112,13 +115,14 @@ impl Connection {
         };
         let handshake = Handshake::new(hello)?;
         let outgoing = self.outgoing.clone();
-        let outbox = Outbox::new(outgoing, handshake.supports_batches(), self.memory.clone());
+        let outbox = Outbox::new(outgoing, handshake.supports_batches());
         let session = handshake.open(&self.context, &self.hub)?;
         let mut stream = WorkerStream {
             connection: self,
             session,
             outbox,
             next: None,
+            reserving: None,
         };
         stream.exchange().await
     }
@@ -146,6 +150,20 @@ async fn first_message(
     }
 }
 
+/// Waits for the memory of the next tasks. Cancel-safe: `reserving` keeps the place among those that wait.
+async fn reserve_tasks(
+    reserving: &mut Option<BoxFuture<'static, Unsent>>,
+    memory: &ResponseMemory,
+) -> Unsent {
+    let waiting = reserving.get_or_insert_with(|| {
+        let memory = memory.clone();
+        Box::pin(async move { memory.reserve_message(TASKS_MEMORY_BYTES).await })
+    });
+    let reserved = waiting.await;
+    *reserving = None;
+    reserved
+}
+
 impl WorkerStream<'_> {
     async fn exchange(&mut self) -> Result<(), Refusal> {
         self.accept_hello().await?;
@@ -158,7 +176,7 @@ impl WorkerStream<'_> {
             tokio::select! {
                 sent = self.outbox.send_next(), if has_messages => sent?,
                 // Before their inputs are read.
-                memory = self.connection.memory.reserve_message(TASKS_MEMORY_BYTES), if takes_tasks && has_tasks => {
+                memory = reserve_tasks(&mut self.reserving, &self.connection.memory), if takes_tasks && has_tasks => {
                     self.deliver(memory)?;
                 }
                 message = self.session.next(), if takes_tasks && !has_tasks => match message {

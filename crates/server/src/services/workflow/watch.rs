@@ -84,7 +84,17 @@ impl RunWatch {
     async fn serve(mut self) {
         let mut last_status = None;
         loop {
-            match self.catch_up(&mut last_status).await {
+            let (context, updates) = (self.context.clone(), self.updates.clone());
+            // It may wait for memory, or for the caller to read.
+            let caught_up = tokio::select! {
+                caught_up = self.catch_up(&mut last_status) => caught_up,
+                () = updates.closed() => return,
+                refusal = watch::interrupted(&context) => {
+                    let _ = updates.try_send(Counted::small(Err(refusal.into())), 0);
+                    return;
+                }
+            };
+            match caught_up {
                 Ok(is_open) => {
                     if !is_open {
                         return;
@@ -92,6 +102,7 @@ impl RunWatch {
                 }
                 Err(Stop::Gone(CallerGone)) => return,
                 Err(Stop::Refused(refusal)) => {
+                    // The caller may be gone as well; then nothing is sent.
                     // The caller may be gone as well; then nothing is sent.
                     if let Ok(room) = self.updates.reserve(0).await {
                         room.send(Counted::small(Err(refusal.into())));
@@ -118,6 +129,8 @@ impl RunWatch {
         last_status: &mut Option<v1::RunStatusChange>,
     ) -> Result<bool, Stop> {
         loop {
+            // Until all of it is sent, or queued.
+            let _memory = self.memory.reserve_view().await;
             let look = self.look().await?;
             for event in &look.events {
                 self.send_event(event.clone()).await?;
@@ -170,13 +183,12 @@ impl RunWatch {
     /// The next events, and the run after the last one, if that is among them.
     async fn look(&mut self) -> Result<Arc<RunLook>, Refusal> {
         let last_notification = self.changes.last_notification();
-        let memory = self.memory.clone();
         let range = LookRange {
             namespace: self.namespace.clone(),
             run_id: self.run_id.clone(),
             after_seq: self.seq,
         };
-        let read = || read(&self.context, range.clone(), memory);
+        let read = || read(&self.context, range.clone());
         if self.has_caught_up {
             let others_count = self.changes.others_count();
             let shared = self.changes.shared();
@@ -207,16 +219,11 @@ impl RunWatch {
     }
 }
 
-async fn read(
-    context: &Context,
-    range: LookRange,
-    memory: ResponseMemory,
-) -> Result<RunLook, Refusal> {
-    let memory = memory.reserve_view().await;
+async fn read(context: &Context, range: LookRange) -> Result<RunLook, Refusal> {
     context.metrics.count_watch_read();
     let missing = Rejection::RunNotFound(range.run_id.clone());
     let gateway = context.gateway.of(&range.namespace);
-    let look = move |reader: &dyn Reader| RunLook::read(reader, &range, memory);
+    let look = move |reader: &dyn Reader| RunLook::read(reader, &range);
     let found = gateway.scan_here(look).await?;
     found.ok_or_else(|| missing.into())
 }
