@@ -22,25 +22,25 @@ pub(crate) const REQUEST_BYTES: usize = 8 << 10;
 pub(crate) const MESSAGE_COPIES: usize = 3;
 /// Requests that have arrived in part; for a further one, the oldest one is ended.
 pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
-/// Responses and messages of streams that are not sent yet, if an eighth of the node's memory is less. In bytes.
+/// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
 pub(crate) const RESPONSES_BYTES_MIN: usize = 32 << 20;
-/// Responses and messages of streams that are not sent yet, however much memory the node has. In bytes.
+/// The most memory for unsent responses and stream messages, regardless of the node's memory. In bytes.
 pub(crate) const RESPONSES_BYTES_MAX: usize = 1 << 30;
-/// A smaller unary response does not count: the request that it answers counts for more. In bytes.
+/// Unary responses up to this size do not count: the request has reserved as much. In bytes.
 pub(crate) const RESPONSE_BYTES: usize = REQUEST_BYTES;
 /// How often a response may be in memory: as a message, and encoded.
 pub(crate) const RESPONSE_COPIES: usize = 2;
-/// The transport sends the messages of a stream together once it has encoded this much, or all that there are. In bytes.
+/// How much of a stream the transport encodes before it sends; it sends earlier if no message is left. In bytes.
 pub(crate) const ENCODED_BYTES: usize = 32 << 10;
-/// What watches have read and not sent yet, if a sixteenth of the node's memory is less. In bytes.
+/// The least memory for unsent results of watches, even if a sixteenth of the node's memory is less. In bytes.
 pub(crate) const VIEWS_BYTES_MIN: usize = 16 << 20;
-/// What watches have read and not sent yet, however much memory the node has. In bytes.
+/// The most memory for unsent results of watches, regardless of the node's memory. In bytes.
 pub(crate) const VIEWS_BYTES_MAX: usize = 256 << 20;
-/// What a watch counts for while it reads and until all of it is sent. In bytes.
+/// The memory that a watch reserves for a read until all of its result is sent. In bytes.
 pub(crate) const VIEW_BYTES_MAX: usize = 4 << 20;
 /// A caller that has read nothing of a response for this long is disconnected if others need its memory.
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(10);
-/// How often callers that do not read are looked for while responses wait for memory.
+/// How often the node looks for callers that do not read, while responses wait for memory.
 pub(crate) const UNREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Commands that wait for the leader's next entries, if a sixteenth of the node's memory is less. In bytes.
 pub(crate) const QUEUE_BYTES_MIN: usize = 2 * ENTRY_BYTES_MAX;
@@ -168,7 +168,7 @@ pub(crate) const AWAIT_BYTES_MAX: usize = 4 << 20;
 /// A task on the wire: its input, its labels, and everything else. In bytes.
 const TASK_BYTES_MAX: usize =
     PAYLOAD_BYTES_MAX + LABELS_MAX * 2 * (NAME_BYTES_MAX + 8) + 16 * NAME_BYTES_MAX;
-/// What the next tasks for a worker's stream may take in memory. In bytes.
+/// The memory that is reserved for the next batch of tasks of a worker's stream. In bytes.
 pub(crate) const TASKS_MEMORY_BYTES: usize = TASKS_BATCH_BYTES + TASK_BYTES_MAX;
 /// How long a node tries to connect to the leader, unless the leader changes.
 pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);

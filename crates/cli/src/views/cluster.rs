@@ -72,8 +72,8 @@ impl ClusterView {
     /// What to do if no node leads.
     pub(crate) fn advice(&self) -> String {
         if !self.is_formed() {
-            return "`flo cluster form` forms a new cluster once all nodes of its `peers` run, and a node that \
-                    joins one needs `flo cluster add-learner`"
+            return "to form a new cluster, start all nodes in `peers` and run `flo cluster form`; to add this \
+                    node to an existing cluster, run `flo cluster add-learner`"
                 .to_owned();
         }
         let voters = self.nodes.iter().filter(|node| node.voter);
@@ -94,7 +94,7 @@ impl ClusterView {
     pub(crate) fn text(&self) -> String {
         if !self.is_formed() {
             let node_id = self.responding_node_id;
-            let text = format!("no cluster is formed yet, as node {node_id} sees it");
+            let text = format!("node {node_id} does not belong to a cluster yet");
             return match self.awaited.as_str() {
                 "" => text,
                 awaited => format!("{text}: {awaited}"),
@@ -312,9 +312,9 @@ mod tests {
             awaited: "these do not respond: node 3".to_owned(),
             ..v1::ClusterStatus::default()
         });
-        expect!["no cluster is formed yet, as node 2 sees it: these do not respond: node 3"]
+        expect!["node 2 does not belong to a cluster yet: these do not respond: node 3"]
             .assert_eq(&view.text());
-        expect!["`flo cluster form` forms a new cluster once all nodes of its `peers` run, and a node that joins one needs `flo cluster add-learner`"].assert_eq(&view.advice());
+        expect!["to form a new cluster, start all nodes in `peers` and run `flo cluster form`; to add this node to an existing cluster, run `flo cluster add-learner`"].assert_eq(&view.advice());
         assert!(!view.has_leader());
     }
 

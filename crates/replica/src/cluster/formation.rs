@@ -67,10 +67,10 @@ pub struct FormedCluster {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// Only first members form a cluster.
-    #[error("expected one of the first members, but this node joins a cluster that others form")]
+    #[error("expected a first member, but this node is configured to join an existing cluster")]
     NotFirstMember,
     /// The deadline has passed. The request remains in force until the node stops.
-    #[error("no cluster is formed yet: {0}")]
+    #[error("the cluster has not been formed yet: {0}")]
     Waiting(String),
     /// The node has stopped.
     #[error("the node has stopped")]
@@ -219,9 +219,10 @@ impl FormationProcess {
                     .collect();
                 match (silent.is_empty(), self.progress.is_requested()) {
                     (true, true) => {
-                        "all first members respond, and one of them forms the cluster".to_owned()
+                        "all first members respond; waiting for one of them to form the cluster"
+                            .to_owned()
                     }
-                    (true, false) => "all first members respond, and none belongs to a cluster: \
+                    (true, false) => "all first members respond, but none belongs to a cluster; \
                          `flo cluster form` forms a new, empty one"
                         .to_owned(),
                     (false, _) => format!(

@@ -197,10 +197,10 @@ impl From<FormError> for Refusal {
         let message = error.to_string();
         match error {
             FormError::NotFirstMember => Self::new(ServerCode::NotFirstMember, message)
-                .with_hint("a node that joins is added with `flo cluster add-learner`"),
+                .with_hint("send `flo cluster form` to a node in `peers`; add this node with `flo cluster add-learner`"),
             FormError::Waiting(_) => Self::new(ServerCode::NodeNotMember, message).with_hint(
-                "the cluster is formed as soon as all first members respond and are empty; \
-                 `flo cluster status` shows what the node waits for",
+                "start all first members with empty data directories; the request stays in effect until the \
+                 node stops; `flo cluster status` shows what the node is waiting for",
             ),
             FormError::Shutdown => Self::shutting_down(),
         }

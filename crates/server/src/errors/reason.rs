@@ -65,7 +65,7 @@ codes! {
     NodeNotMember "node_not_member" Unavailable
         "The node is not a member of a cluster yet; nothing was done.";
     NotFirstMember "not_first_member" FailedPrecondition
-        "The node joins a cluster; only a first member can form one.";
+        "Only a first member can form a cluster; this node is configured to join one.";
     NotLeader "not_leader" Unavailable
         "Only the leader can serve this request, and this node does not lead; nothing was done.";
     OutcomeUnknown "outcome_unknown" Unavailable

@@ -76,8 +76,8 @@ impl Refusal {
         let message =
             "expected this node to be a member of a cluster, but it is still waiting to become one";
         Self::new(ServerCode::NodeNotMember, message).with_hint(
-            "`flo cluster status` shows what the node waits for: other first members, \
-             `flo cluster form`, or `flo cluster add-learner`",
+            "`flo cluster status` shows whether the node is waiting for other first members, for \
+             `flo cluster form` or for `flo cluster add-learner`",
         )
     }
 

@@ -215,11 +215,10 @@ metrics! {
         "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
          system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
-        "Memory that is reserved: for `requests` in progress, for `responses` until they are sent, \
-         for what watches have read (`views`), for the port of operators (`admin`), and for calls \
-         of `wasm` actions.";
+        "Reserved memory, by owner: `requests` in progress, unsent `responses`, unsent results of \
+         watches (`views`), calls on the operators' port (`admin`) and calls of `wasm` actions.";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
-        "Memory that can be reserved for each owner; beyond it, requests are shed, and streams wait.";
+        "Memory that can be reserved for each owner; when it is used up, requests are shed and streams wait.";
 
     DISK_FREE Gauge "flotilla_data_disk_free_bytes" [] "bytes"
         "Space that is free for the node on the file system of its data directory.";

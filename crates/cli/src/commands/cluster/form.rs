@@ -11,12 +11,14 @@ Examples:
   flo cluster form
   flo cluster form --endpoint flo-1:9000 --timeout 2m";
 
-/// Form a new, empty cluster of the first members, once
+/// Form a new, empty cluster from the first members
 ///
-/// Run it at any first member when all nodes of `peers` are started. It waits until they respond and the cluster is formed. A
-/// node without `peers` forms its cluster when it starts. To repeat it is harmless.
+/// Start all nodes in `peers`, then send this command to any one of them. The command waits until all of them respond and
+/// the cluster is formed. A new cluster needs it once; repeating it is safe. A node without `peers` forms its own cluster
+/// when it starts.
 ///
-/// Nodes that have lost their data also wait for this command. Do not run it then: restore a backup instead.
+/// Nodes that have lost all their data also wait for this command. In that case, do not run it: recover the data
+/// directories or restore a backup.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Form {}
@@ -43,8 +45,11 @@ impl Form {
             changed,
         };
         session.output.value(&view, |view| {
-            let already = if view.changed { "now" } else { "already" };
-            format!("cluster {} is {already} formed", view.cluster_id)
+            if view.changed {
+                format!("formed cluster {}", view.cluster_id)
+            } else {
+                format!("cluster {} was already formed", view.cluster_id)
+            }
         })
     }
 }

@@ -35,8 +35,8 @@ impl Waiting {
                     .map(|peer| format!("{}={}", peer.node_id, peer.address))
                     .collect();
                 format!(
-                    "for a leader: a new cluster needs all of its nodes and `flo cluster form`, a formed one \
-                     needs a majority of them; the others are {}",
+                    "for a leader: to form a new cluster, start all nodes and run `flo cluster form`; an existing \
+                     cluster needs a majority of its nodes; the other nodes are {}",
                     others.join(", ")
                 )
             }
@@ -96,7 +96,7 @@ mod tests {
         check(
             &config,
             expect![
-                "for a leader: a new cluster needs all of its nodes and `flo cluster form`, a formed one needs a majority of them; the others are 1=10.0.0.1:9001, 3=10.0.0.3:9001"
+                "for a leader: to form a new cluster, start all nodes and run `flo cluster form`; an existing cluster needs a majority of its nodes; the other nodes are 1=10.0.0.1:9001, 3=10.0.0.3:9001"
             ],
         );
         check(&ServerConfig::default(), expect!["until it leads itself"]);
