@@ -14,6 +14,7 @@ use flotilla_leader::channel::Receiver;
 use flotilla_replica::Caller;
 use futures::Stream;
 use hyper::body::{Frame, SizeHint};
+use prost::Message;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,12 +56,11 @@ struct Place {
     caller: Caller,
 }
 
-/// The memory of the response to one request, shared by what makes it and by its body.
+/// The memory for the response to one caller.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseMemory {
     responses: Responses,
     caller: Caller,
-    unsent: Arc<Mutex<Option<Unsent>>>,
 }
 
 impl Responses {
@@ -78,7 +78,6 @@ impl Responses {
         ResponseMemory {
             responses: self.clone(),
             caller,
-            unsent: Arc::default(),
         }
     }
 
@@ -213,44 +212,44 @@ impl ResponseMemory {
         self.responses.reserve_view().await
     }
 
-    /// Reserves memory for a unary response of `bytes` bytes.
+    /// A unary response. If it is large, its memory counts until [`keep_until_sent`] drops it.
     ///
     /// # Errors
     /// That of an overloaded node.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Refusal> {
-        if bytes <= RESPONSE_BYTES {
-            return Ok(());
+    pub(crate) fn respond<T: Message>(&self, message: T) -> Result<tonic::Response<T>, Refusal> {
+        let bytes = message.encoded_len();
+        let mut response = tonic::Response::new(message);
+        if bytes > RESPONSE_BYTES {
+            let bytes = bytes.saturating_mul(RESPONSE_COPIES);
+            let unsent = self.responses.try_reserve(bytes, &self.caller);
+            let unsent = unsent.ok_or_else(|| {
+                Refusal::overloaded(
+                    "expected enough memory for the response, but unsent responses use all of it",
+                )
+            })?;
+            response.extensions_mut().insert(Arc::new(unsent));
         }
-        let bytes = bytes.saturating_mul(RESPONSE_COPIES);
-        let unsent = self.responses.try_reserve(bytes, &self.caller);
-        let unsent = unsent.ok_or_else(|| {
-            Refusal::overloaded(
-                "expected enough memory for the response, but unsent responses use all of it",
-            )
-        })?;
-        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = Some(unsent);
-        Ok(())
+        Ok(response)
     }
+}
 
-    /// Keeps the memory of a unary response until it is sent.
-    pub(crate) fn keep_until_sent(&self, response: Response<Body>) -> Response<Body> {
-        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
-        match unsent.take() {
-            Some(memory) => response.map(|body| {
-                Body::new(Sending {
-                    body,
-                    _memory: memory,
-                })
-            }),
-            None => response,
-        }
+/// Keeps the memory of a unary response until its body is sent.
+pub(crate) fn keep_until_sent(mut response: Response<Body>) -> Response<Body> {
+    match response.extensions_mut().remove::<Arc<Unsent>>() {
+        Some(memory) => response.map(|body| {
+            Body::new(Sending {
+                body,
+                _memory: memory,
+            })
+        }),
+        None => response,
     }
 }
 
 /// A body that keeps memory until it is sent.
 struct Sending {
     body: Body,
-    _memory: Unsent,
+    _memory: Arc<Unsent>,
 }
 
 impl hyper::body::Body for Sending {
@@ -415,16 +414,19 @@ mod tests {
     #[tokio::test]
     async fn a_large_response_counts_until_it_is_sent_and_a_small_one_does_not() {
         let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
-        let small = responses.memory_for(Caller::default());
-        small.reserve(RESPONSE_BYTES).expect("it does not count");
+        let memory = responses.memory_for(Caller::default());
+        // A message whose encoded form has these bytes: a field of text takes 3 more, if it is longer than 127 bytes.
+        let message = |bytes: usize| "x".repeat(bytes - 3);
+        let respond = |bytes| memory.respond(message(bytes));
+        respond(RESPONSE_BYTES).expect("it does not count");
         assert_eq!(responses.pool.bytes_reserved(), 0);
-        let large = responses.memory_for(Caller::default());
-        large.reserve(2 * RESPONSE_BYTES).expect("there is memory");
-        let refused = small.reserve(RESPONSE_BYTES + 1).expect_err("all is used");
+        let large = respond(2 * RESPONSE_BYTES).expect("there is memory");
+        let refused = respond(RESPONSE_BYTES + 1).expect_err("all is used");
         assert!(refused.may_succeed_later());
         let body = Body::new(axum::body::Body::from("response"));
-        let response = large.keep_until_sent(Response::new(body));
-        drop(large);
+        let mut response = Response::new(body);
+        *response.extensions_mut() = large.into_parts().2;
+        let response = keep_until_sent(response);
         assert!(responses.pool.bytes_reserved() > 0);
         drop(response);
         assert_eq!(responses.pool.bytes_reserved(), 0);

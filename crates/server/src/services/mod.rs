@@ -40,8 +40,7 @@ where
     let deadline = deadline::of(request.metadata());
     let memory = ResponseMemory::of(&request)?;
     let response = serve(deadline, request.into_inner()).await?;
-    memory.reserve(response.encoded_len())?;
-    Ok(Response::new(response))
+    Ok(memory.respond(response)?)
 }
 
 /// Serves one call whose response is a stream: takes the request, its deadline and the memory of the messages.

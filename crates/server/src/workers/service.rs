@@ -16,7 +16,6 @@ use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use flotilla_engine::{AddTaskInfo, Command, reply};
 use flotilla_leader::Hub;
-use prost::Message;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
@@ -143,8 +142,7 @@ impl WorkerService for Workers {
         let memory = ResponseMemory::of(&request)?;
         let response = self.await_tasks(request.into_inner(), is_forwarded).await?;
         // Tasks of a response that is not sent are redelivered at the next poll.
-        memory.reserve(response.encoded_len())?;
-        Ok(Response::new(response))
+        Ok(memory.respond(response)?)
     }
 
     async fn complete(
