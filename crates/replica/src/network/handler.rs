@@ -48,7 +48,7 @@ impl Handler {
         if self.core.lifecycle.has_ended() || has_lost_tail {
             return Err(PeerError::Unreachable("it is stopping".to_owned()));
         }
-        if self.core.formation_progress.is_admitted() {
+        if self.core.formation.progress.is_admitted() {
             return Ok(());
         }
         Err(PeerError::Unreachable(
@@ -263,7 +263,7 @@ impl PeerCalls for Handler {
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
         Box::pin(async move {
             if request.may_form {
-                self.core.formation_progress.request_from(request.node_id);
+                self.core.formation.progress.request_from(request.node_id);
             }
             Ok(probe(&self.core))
         })
