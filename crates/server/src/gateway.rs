@@ -6,18 +6,22 @@
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
+use crate::limits::READ_BYTES;
+use crate::memory::MemoryPool;
 use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Command, Operation, Rejection, Reply, TaskToken};
 use flotilla_replica::Replica;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// Leads to the Raft groups of the cluster, from any node.
 pub(crate) struct Gateway {
     replica: Replica,
     slow_commands: SlowCommands,
+    /// For reads in progress.
+    reads: MemoryPool,
 }
 
 /// Submits commands to one Raft group and reads its state, from any node.
@@ -25,6 +29,7 @@ pub(crate) struct Gateway {
 pub(crate) struct GroupGateway<'g> {
     replica: &'g Replica,
     slow_commands: &'g SlowCommands,
+    reads: &'g MemoryPool,
 }
 
 /// How fresh the state of a read must be (design rule 14).
@@ -48,11 +53,12 @@ impl Freshness {
 }
 
 impl Gateway {
-    /// The gateway over the replica of the only group.
-    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands) -> Self {
+    /// The gateway over the replica of the only group, with the memory for its reads in progress.
+    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands, reads: MemoryPool) -> Self {
         Self {
             replica,
             slow_commands,
+            reads,
         }
     }
 
@@ -81,6 +87,7 @@ impl Gateway {
         GroupGateway {
             replica: &self.replica,
             slow_commands: &self.slow_commands,
+            reads: &self.reads,
         }
     }
 }
@@ -156,7 +163,7 @@ impl<'g> GroupGateway<'g> {
         self.read_here(read)
     }
 
-    /// Reads many rows or large ones, on a blocking thread.
+    /// Reads many rows or large ones, on a blocking thread. It waits until memory is free for the result.
     pub(crate) async fn scan<T: Send + 'static>(
         self,
         freshness: Freshness,
@@ -166,22 +173,34 @@ impl<'g> GroupGateway<'g> {
         if freshness == Freshness::Linearizable {
             self.catch_up(deadline).await?;
         }
-        self.scan_here(read).await
+        let scanned = timeout_at(deadline, self.scan_here(read)).await;
+        scanned.map_err(|_| {
+            Refusal::overloaded(
+                "expected memory for the read, but until the deadline other reads used all of it",
+            )
+        })?
     }
 
-    /// As `scan`, of this node's applied state.
+    /// As `scan`, of this node's applied state, however long it takes.
+    ///
+    /// The caller has the result without memory reserved for it: it must make it a response before it waits for anything
+    /// else, or have reserved memory of its own.
     pub(crate) async fn scan_here<T: Send + 'static>(
         self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
+        let bytes = READ_BYTES.min(self.reads.bytes_max());
+        let memory = self.reads.reserve(bytes).await;
         let replica = self.replica.clone();
-        let scan = move || replica.view(|view| read(view));
-        let scanned = tokio::task::spawn_blocking(scan).await.map_err(|error| {
+        // The thread has the memory: it reads to the end, even if the caller does not wait for it.
+        let scan = move || (replica.view(|view| read(view)), memory);
+        let scanned = tokio::task::spawn_blocking(scan).await;
+        let (found, _memory) = scanned.map_err(|error| {
             Refusal::internal(format!(
                 "expected to read the state, but the reader failed: {error}"
             ))
         })?;
-        Ok(scanned??)
+        Ok(found??)
     }
 
     /// Reads a few rows of this node's applied state, without waiting.
@@ -200,4 +219,48 @@ fn typed<O: Operation>(reply: Reply) -> Result<O::Reply, Refusal> {
         let error: UnexpectedReply = error.into();
         Refusal::internal(error.to_string())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StillNode;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_read_waits_until_other_reads_leave_memory_for_it() {
+        let node = StillNode::start().await;
+        let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
+        let all = reads.try_reserve(reads.bytes_max()).expect("it is free");
+        let scan = |after| gateway.scan(Freshness::Stale, Instant::now() + after, |_| Ok(1));
+        let refused = scan(Duration::from_millis(1)).await.expect_err("all is used");
+        assert!(refused.may_succeed_later());
+        let waiting = scan(Duration::from_secs(60));
+        drop(all);
+        assert_eq!(waiting.await.expect("there is memory"), 1);
+        assert_eq!(reads.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_read_keeps_its_memory_after_its_caller_has_gone() {
+        let node = StillNode::start().await;
+        let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
+        let (began, mut beginning) = tokio::sync::mpsc::channel(1);
+        let (finish, finishing) = mpsc::channel::<()>();
+        let scan = gateway.scan_here(move |_| {
+            began.blocking_send(()).expect("the test waits for it");
+            // An error says that the test has dropped the sender.
+            finishing.recv().ok();
+            Ok(())
+        });
+        tokio::select! {
+            _ = scan => panic!("the read has not ended"),
+            _ = beginning.recv() => {}
+        }
+        assert_eq!(reads.bytes_reserved(), READ_BYTES);
+        drop(finish);
+        let all = reads.reserve(reads.bytes_max()).await;
+        assert!(all.is_some(), "the read has released its memory");
+    }
 }

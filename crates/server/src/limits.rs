@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
 use flotilla_wasm::COMPILE_CPU_SECONDS_MAX;
 use std::time::Duration;
@@ -38,6 +38,12 @@ pub(crate) const VIEWS_BYTES_MIN: usize = 16 << 20;
 pub(crate) const VIEWS_BYTES_MAX: usize = 256 << 20;
 /// The memory that a watch reserves for a read until all of its result is sent. In bytes.
 pub(crate) const VIEW_BYTES_MAX: usize = 4 << 20;
+/// The least memory for reads in progress, even if a sixteenth of the node's memory is less. In bytes.
+pub(crate) const READS_BYTES_MIN: usize = 16 << 20;
+/// The most memory for reads in progress, regardless of the node's memory. In bytes.
+pub(crate) const READS_BYTES_MAX: usize = 256 << 20;
+/// The memory that a read of many or large rows reserves: its result, and the record that it decodes. In bytes.
+pub(crate) const READ_BYTES: usize = 2 * VIEW_BYTES_MAX;
 /// A caller that has read nothing of a response for this long is disconnected if others need its memory.
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(10);
 /// How often the node looks for callers that do not read, while responses wait for memory.
@@ -225,6 +231,10 @@ pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 pub const STOP_TIME: Duration = Duration::from_secs(30);
 const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 
+// A read reserves enough for its result, whether that is a page or one record.
+const _: () = assert!(READ_BYTES_MAX as usize + PAYLOAD_BYTES_MAX <= VIEW_BYTES_MAX);
+const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_BYTES);
+const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
 const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);
 const _: () = assert!(TRIAL_DEADLINE.as_secs() > COMPILE_CPU_SECONDS_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);

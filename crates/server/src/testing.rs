@@ -48,10 +48,12 @@ impl StillNode {
         let replica = Replica::start(config, Environment::default())
             .await
             .unwrap();
+        let memory = Memory::of_node(&ServerConfig::default());
+        let reads = memory.reads.clone();
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO)),
+            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), reads),
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,
@@ -64,7 +66,7 @@ impl StillNode {
             sockets: Arc::new(PlainSockets),
             tls: None,
             tracer: None,
-            memory: Memory::of_node(&ServerConfig::default()),
+            memory,
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });

@@ -10,9 +10,9 @@ pub(crate) use pool::{MemoryPool, Reservation};
 
 use crate::config::ServerConfig;
 use crate::limits::{
-    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, REQUESTS_BYTES_MAX,
-    REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
-    WASM_MEMORY_BYTES_MIN,
+    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX,
+    READS_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX,
+    RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -22,6 +22,8 @@ pub(crate) struct Memory {
     pub(crate) bytes_max: u64,
     /// Requests: what has arrived of them, their decoded form and their copies, until they are answered.
     pub(crate) requests: MemoryPool,
+    /// Reads of many or large rows, until their results are responses.
+    pub(crate) reads: MemoryPool,
     /// Responses and messages of streams, until they are sent.
     pub(crate) responses: MemoryPool,
     /// What watches have read, until all of it is a response.
@@ -50,6 +52,7 @@ impl Memory {
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
+            reads: MemoryPool::new(part(bytes_max, 16, READS_BYTES_MIN, READS_BYTES_MAX)),
             responses: MemoryPool::new(part(
                 bytes_max,
                 8,
@@ -68,9 +71,10 @@ impl Memory {
     }
 
     /// The pools, each with the name of its owner.
-    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 5] {
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 6] {
         [
             ("requests", &self.requests),
+            ("reads", &self.reads),
             ("responses", &self.responses),
             ("views", &self.views),
             ("admin", &self.admin),

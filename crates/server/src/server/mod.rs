@@ -108,7 +108,11 @@ impl Server {
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, SlowCommands::new(config.slow_command())),
+            gateway: Gateway::new(
+                replica,
+                SlowCommands::new(config.slow_command()),
+                memory.reads.clone(),
+            ),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
