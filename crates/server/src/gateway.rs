@@ -234,7 +234,9 @@ mod tests {
         let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
         let all = reads.try_reserve(reads.bytes_max()).expect("it is free");
         let scan = |after| gateway.scan(Freshness::Stale, Instant::now() + after, |_| Ok(1));
-        let refused = scan(Duration::from_millis(1)).await.expect_err("all is used");
+        let refused = scan(Duration::from_millis(1))
+            .await
+            .expect_err("all is used");
         assert!(refused.may_succeed_later());
         let waiting = scan(Duration::from_secs(60));
         drop(all);

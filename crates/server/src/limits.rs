@@ -30,8 +30,6 @@ pub(crate) const RESPONSES_BYTES_MAX: usize = 1 << 30;
 pub(crate) const RESPONSE_BYTES: usize = REQUEST_BYTES;
 /// How often a response may be in memory: as a message, and encoded.
 pub(crate) const RESPONSE_COPIES: usize = 2;
-/// How much of a stream the transport encodes before it sends; it sends earlier if no message is left. In bytes.
-pub(crate) const ENCODED_BYTES: usize = 32 << 10;
 /// The least memory for unsent results of watches, even if a sixteenth of the node's memory is less. In bytes.
 pub(crate) const VIEWS_BYTES_MIN: usize = 16 << 20;
 /// The most memory for unsent results of watches, regardless of the node's memory. In bytes.

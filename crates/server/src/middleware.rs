@@ -4,7 +4,7 @@
 use crate::memory::MemoryPool;
 use crate::metrics::Requests;
 use crate::receiving::{self, RequestMemory};
-use crate::sending::{self, Responses};
+use crate::sending::Responses;
 use crate::span;
 use crate::traces::{TracedCall, Tracer};
 use flotilla_replica::{Caller, Leader, Leadership};
@@ -110,7 +110,7 @@ where
             .memory
             .responses
             .memory_for(caller.unwrap_or_default());
-        request.extensions_mut().insert(response_memory);
+        request.extensions_mut().insert(response_memory.clone());
         // Held until the response begins: streams have their own limits.
         let memory = RequestMemory::reserve(&middleware.memory.requests);
         let inner_call = memory.as_ref().map(|memory| {
@@ -119,7 +119,7 @@ where
         });
         let serving = async move {
             let mut response = match inner_call {
-                Some(inner_call) => sending::keep_until_sent(inner_call.await?),
+                Some(inner_call) => response_memory.keep_until_sent(inner_call.await?),
                 None => Status::from(receiving::overloaded()).into_http(),
             };
             drop(memory);

@@ -6,8 +6,7 @@
 
 use crate::errors::Refusal;
 use crate::limits::{
-    ENCODED_BYTES, RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX,
-    VIEW_BYTES_MAX,
+    RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX, VIEW_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
 use flotilla_leader::channel::Receiver;
@@ -16,6 +15,7 @@ use futures::Stream;
 use hyper::body::{Frame, SizeHint};
 use prost::Message;
 use std::collections::BTreeMap;
+use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -61,6 +61,14 @@ struct Place {
 pub(crate) struct ResponseMemory {
     responses: Responses,
     caller: Caller,
+    /// What is encoded, or is encoded next, and is not part of the body yet.
+    encoded: Encoded,
+}
+
+/// The memory of the messages that the next part of a body consists of.
+#[derive(Clone, Debug, Default)]
+struct Encoded {
+    messages: Arc<Mutex<Vec<Unsent>>>,
 }
 
 impl Responses {
@@ -78,6 +86,7 @@ impl Responses {
         ResponseMemory {
             responses: self.clone(),
             caller,
+            encoded: Encoded::default(),
         }
     }
 
@@ -175,10 +184,6 @@ impl Drop for Place {
 }
 
 impl Unsent {
-    fn bytes(&self) -> usize {
-        self.reservation.bytes()
-    }
-
     /// Splits off up to `bytes` of it, as the memory of a message that is to be sent now. The caller has read, so what is left
     /// waits from now on.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
@@ -212,44 +217,86 @@ impl ResponseMemory {
         self.responses.reserve_view().await
     }
 
-    /// A unary response. If it is large, its memory counts until [`keep_until_sent`] drops it.
+    /// A unary response. If it is large, its memory counts until it is sent.
     ///
     /// # Errors
     /// That of an overloaded node.
     pub(crate) fn respond<T: Message>(&self, message: T) -> Result<tonic::Response<T>, Refusal> {
         let bytes = message.encoded_len();
-        let mut response = tonic::Response::new(message);
         if bytes > RESPONSE_BYTES {
             let bytes = bytes.saturating_mul(RESPONSE_COPIES);
             let unsent = self.responses.try_reserve(bytes, &self.caller);
-            let unsent = unsent.ok_or_else(|| {
+            self.encoded.add(unsent.ok_or_else(|| {
                 Refusal::overloaded(
                     "expected enough memory for the response, but unsent responses use all of it",
                 )
-            })?;
-            response.extensions_mut().insert(Arc::new(unsent));
+            })?);
         }
-        Ok(response)
+        Ok(tonic::Response::new(message))
     }
-}
 
-/// Keeps the memory of a unary response until its body is sent.
-pub(crate) fn keep_until_sent(mut response: Response<Body>) -> Response<Body> {
-    match response.extensions_mut().remove::<Arc<Unsent>>() {
-        Some(memory) => response.map(|body| {
+    /// A stream of messages, which keep their memory until they are sent.
+    pub(crate) fn stream<T>(&self, messages: Receiver<Counted<T>>) -> CountedStream<T> {
+        CountedStream {
+            messages,
+            encoded: self.encoded.clone(),
+        }
+    }
+
+    /// The response whose body keeps the memory of what it consists of until that is sent.
+    pub(crate) fn keep_until_sent(self, response: Response<Body>) -> Response<Body> {
+        response.map(|body| {
             Body::new(Sending {
                 body,
-                _memory: memory,
+                encoded: self.encoded,
             })
-        }),
-        None => response,
+        })
     }
 }
 
-/// A body that keeps memory until it is sent.
+impl Encoded {
+    fn add(&self, message: Unsent) {
+        self.lock().push(message);
+    }
+
+    fn take(&self) -> Vec<Unsent> {
+        mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Unsent>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A body whose parts keep the memory of their messages.
 struct Sending {
     body: Body,
-    _memory: Arc<Unsent>,
+    encoded: Encoded,
+}
+
+/// A part of a body, and the memory of its messages. The transport may keep it after the body has ended.
+struct Part {
+    bytes: Bytes,
+    _memory: Vec<Unsent>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Sending {
+    fn counted(&self, bytes: Bytes) -> Bytes {
+        let memory = self.encoded.take();
+        if memory.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(Part {
+            bytes,
+            _memory: memory,
+        })
+    }
 }
 
 impl hyper::body::Body for Sending {
@@ -260,7 +307,8 @@ impl hyper::body::Body for Sending {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let next = Pin::new(&mut self.body).poll_frame(context);
+        next.map_ok(|frame| frame.map_data(|bytes| self.counted(bytes)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -305,47 +353,24 @@ impl<T> Counted<T> {
     }
 }
 
-/// The messages of a stream. They keep their memory until the transport has sent them.
+/// The messages of a stream, which keep their memory until they are sent.
 ///
-/// The transport encodes messages until it has [`ENCODED_BYTES`] or there is no other message, and takes the next one only
-/// when all of that is sent.
+/// The transport encodes the messages that it takes into one part of the body, before it takes others.
 pub(crate) struct CountedStream<T> {
     messages: Receiver<Counted<T>>,
-    /// Of the messages that were taken and may not be sent yet.
-    unsent: Vec<Unsent>,
-    /// Whether there was no other message when the last one was taken.
-    was_empty: bool,
-}
-
-impl<T> CountedStream<T> {
-    /// The messages that come through a channel.
-    pub(crate) fn new(messages: Receiver<Counted<T>>) -> Self {
-        Self {
-            messages,
-            unsent: Vec::new(),
-            was_empty: false,
-        }
-    }
-
-    /// Releases the memory of the messages that are sent, now that the next one is asked for.
-    fn release(&mut self) {
-        let bytes: usize = self.unsent.iter().map(Unsent::bytes).sum();
-        if self.was_empty || bytes >= ENCODED_BYTES {
-            self.unsent.clear();
-        }
-    }
+    encoded: Encoded,
 }
 
 impl<T> Stream for CountedStream<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        self.release();
         let next = Pin::new(&mut self.messages).poll_next(context);
-        self.was_empty = next.is_pending();
         next.map(|next| {
             let Counted { message, memory } = next?;
-            self.unsent.extend(memory);
+            memory
+                .into_iter()
+                .for_each(|memory| self.encoded.add(memory));
             Some(message)
         })
     }
@@ -356,6 +381,8 @@ mod tests {
     use super::*;
     use flotilla_leader::channel::{Bounds, channel};
     use futures::{FutureExt, StreamExt};
+    use hyper::body::Body as _;
+    use std::convert::Infallible;
     use tokio::time::advance;
     use tokio_util::sync::CancellationToken;
 
@@ -411,6 +438,16 @@ mod tests {
         drop(waiting.await);
     }
 
+    /// The next part of a body.
+    async fn next(body: &mut Body) -> Option<Bytes> {
+        let next = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+        next.map(|next| {
+            next.expect("it does not fail")
+                .into_data()
+                .expect("it is data")
+        })
+    }
+
     #[tokio::test]
     async fn a_large_response_counts_until_it_is_sent_and_a_small_one_does_not() {
         let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
@@ -420,42 +457,48 @@ mod tests {
         let respond = |bytes| memory.respond(message(bytes));
         respond(RESPONSE_BYTES).expect("it does not count");
         assert_eq!(responses.pool.bytes_reserved(), 0);
-        let large = respond(2 * RESPONSE_BYTES).expect("there is memory");
+        respond(2 * RESPONSE_BYTES).expect("there is memory");
         let refused = respond(RESPONSE_BYTES + 1).expect_err("all is used");
         assert!(refused.may_succeed_later());
         let body = Body::new(axum::body::Body::from("response"));
-        let mut response = Response::new(body);
-        *response.extensions_mut() = large.into_parts().2;
-        let response = keep_until_sent(response);
-        assert!(responses.pool.bytes_reserved() > 0);
-        drop(response);
+        let mut body = memory.keep_until_sent(Response::new(body)).into_body();
+        let part = next(&mut body).await;
+        drop(body);
+        assert_eq!(part.as_deref(), Some(&b"response"[..]));
+        assert!(responses.pool.bytes_reserved() > 0, "the transport has it");
+        drop(part);
         assert_eq!(responses.pool.bytes_reserved(), 0);
     }
 
     #[tokio::test]
-    async fn messages_of_a_stream_count_until_the_transport_has_sent_them() {
-        let responses = responses(4 * ENCODED_BYTES);
+    async fn messages_of_a_stream_count_until_they_are_sent() {
+        let responses = responses(1_000);
+        let memory = responses.memory_for(Caller::default());
         let (sender, receiver) = channel(Bounds {
             messages_max: 9,
             bytes_max: 100,
         });
-        for bytes in [10, 20, ENCODED_BYTES, 30] {
-            let memory = responses.reserve(bytes, &Caller::default()).await;
-            let counted = Counted::new(bytes, memory);
+        for bytes in [100, 200, 300] {
+            let counted = Counted::new(bytes, memory.reserve_message(bytes).await);
             sender.try_send(counted, 10).expect("there is room");
         }
-        let mut stream = CountedStream::new(receiver);
+        drop(sender);
+        let encode = |bytes| Ok::<_, Infallible>(Bytes::from(vec![0; bytes]));
+        let encoded = axum::body::Body::from_stream(memory.stream(receiver).map(encode));
+        let mut body = memory
+            .keep_until_sent(Response::new(Body::new(encoded)))
+            .into_body();
         let reserved = || responses.pool.bytes_reserved();
-        let all = reserved();
-        for bytes in [10, 20, ENCODED_BYTES] {
-            assert_eq!(stream.next().await, Some(bytes));
-            assert_eq!(reserved(), all, "they are encoded together");
-        }
-        assert_eq!(stream.next().await, Some(30));
-        assert_eq!(reserved(), 30, "the others are sent");
-        assert!(stream.next().now_or_never().is_none());
-        assert_eq!(reserved(), 30);
-        assert!(stream.next().now_or_never().is_none());
+        let first = next(&mut body).await;
+        let second = next(&mut body).await;
+        assert_eq!(reserved(), 600);
+        drop(second);
+        assert_eq!(reserved(), 400);
+        let third = next(&mut body).await;
+        assert_eq!(next(&mut body).await, None);
+        drop((first, body));
+        assert_eq!(reserved(), 300);
+        drop(third);
         assert_eq!(reserved(), 0);
     }
 }

@@ -82,6 +82,7 @@ impl Connection {
             messages_max: STREAM_MESSAGES_MAX,
             bytes_max: STREAM_BYTES_MAX,
         });
+        let messages = memory.stream(sent);
         let connection = Self {
             context,
             hub,
@@ -89,7 +90,7 @@ impl Connection {
             outgoing,
             memory,
         };
-        (connection, CountedStream::new(sent))
+        (connection, messages)
     }
 
     /// Serves the stream until the worker ends it, its poll is closed, or the node stops or is cut

@@ -98,7 +98,15 @@ async fn any_node_shows_what_waits_on_a_member() {
     let owners: Vec<&str> = seen.memory.iter().map(|one| &*one.owner).collect();
     assert_eq!(
         owners,
-        ["requests", "reads", "responses", "views", "admin", "wasm", "queue"]
+        [
+            "requests",
+            "reads",
+            "responses",
+            "views",
+            "admin",
+            "wasm",
+            "queue"
+        ]
     );
     assert!(seen.memory.iter().all(|one| one.bytes_max > 0));
     let connections: BTreeMap<&str, u64> = seen

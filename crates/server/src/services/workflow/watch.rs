@@ -63,6 +63,7 @@ pub(super) async fn watch(
         messages_max: WATCH_UPDATES_MAX,
         bytes_max: STREAM_BYTES_MAX,
     });
+    let responses = memory.stream(receiver);
     let seq = request.after_seq;
     let watch = RunWatch {
         context: context.clone(),
@@ -76,7 +77,7 @@ pub(super) async fn watch(
         memory,
     };
     tokio::spawn(watch.serve());
-    Ok(CountedStream::new(receiver))
+    Ok(responses)
 }
 
 impl RunWatch {
