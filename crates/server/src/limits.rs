@@ -98,7 +98,7 @@ pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
 pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
 /// Leased tasks whose action is looked up for the metrics.
 pub(crate) const METRIC_LEASES_MAX: usize = 10_000;
-/// Callers that may wait for one kind of event on one node.
+/// Callers that may wait for one kind of event on one node; beyond it, each namespace may still have its share.
 pub(crate) const WATCHERS_MAX: usize = 10_000;
 /// Updates that wait for the transport of one watcher.
 pub(crate) const WATCH_UPDATES_MAX: usize = 64;

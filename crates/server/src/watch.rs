@@ -49,8 +49,15 @@ pub(crate) struct KeyedNotify<K: Ord + Clone, S: Default = ()> {
 
 struct NotifyState<K, S> {
     entries: BTreeMap<K, NotifyEntry<S>>,
-    /// The number of watches over all keys.
-    watches_count: usize,
+    counts: WatchCounts,
+}
+
+/// How many watches there are, over all keys.
+#[derive(Debug, Default)]
+struct WatchCounts {
+    total: usize,
+    /// Only namespaces that have some.
+    by_namespace: BTreeMap<Namespace, usize>,
 }
 
 #[derive(Default)]
@@ -63,6 +70,7 @@ struct NotifyEntry<S> {
 
 /// Waits for one key. A notification between two waits is not missed.
 pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
+    namespace: Namespace,
     key: K,
     notify: KeyedNotify<K, S>,
     receiver: watch::Receiver<u64>,
@@ -168,22 +176,21 @@ impl Watchers {
         }
     }
 
-    /// The number of callers by what they wait for and, if that has one, by its namespace.
+    /// The number of callers by what they wait for and by namespace.
     pub(crate) fn counts(&self) -> BTreeMap<(&'static str, String), usize> {
-        let mut counts = BTreeMap::new();
-        let mut add =
-            |kind, namespace, count| *counts.entry((kind, namespace)).or_default() += count;
-        let of_run = |(namespace, _): &RunKey| namespace.to_string();
-        self.runs.each(|key, count| add("run", of_run(key), count));
-        self.ended_runs
-            .each(|key, count| add("run_end", of_run(key), count));
-        self.action_runs
-            .each(|_, count| add("action_run", String::new(), count));
-        self.streams
-            .each(|(namespace, _), count| add("stream", namespace.to_string(), count));
-        self.groups
-            .each(|(namespace, _, _), count| add("group", namespace.to_string(), count));
-        counts
+        [
+            ("run", self.runs.counts()),
+            ("run_end", self.ended_runs.counts()),
+            ("action_run", self.action_runs.counts()),
+            ("stream", self.streams.counts()),
+            ("group", self.groups.counts()),
+        ]
+        .into_iter()
+        .flat_map(|(kind, counts)| {
+            let counts = counts.into_iter();
+            counts.map(move |(namespace, count)| ((kind, namespace.to_string()), count))
+        })
+        .collect()
     }
 
     fn wake_all(&self) {
@@ -196,18 +203,19 @@ impl Watchers {
 }
 
 impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
-    /// Begins to watch: everything that is applied from now on is noticed.
-    pub(crate) fn watch(&self, key: K) -> Result<Watch<K, S>, Refusal> {
+    /// Begins to watch for a caller of this namespace: everything that is applied from now on is noticed.
+    pub(crate) fn watch(&self, namespace: &Namespace, key: K) -> Result<Watch<K, S>, Refusal> {
         let mut state = self.lock();
-        if state.watches_count >= WATCHERS_MAX {
-            let message =
-                format!("expected at most {WATCHERS_MAX} waiting callers, but there are more");
-            return Err(Refusal::overloaded(message));
+        if state.counts.is_full_for(namespace) {
+            return Err(Refusal::overloaded(
+                "expected room for another waiting caller, but the namespace has used up its share",
+            ));
         }
-        state.watches_count += 1;
+        state.counts.add(namespace);
         let entry = state.entries.entry(key.clone()).or_default();
         entry.watches_count += 1;
         Ok(Watch {
+            namespace: namespace.clone(),
             key,
             notify: self.clone(),
             receiver: entry.sender.subscribe(),
@@ -227,16 +235,14 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
         }
     }
 
-    /// Calls `visit` with each key and its number of watches.
-    fn each(&self, mut visit: impl FnMut(&K, usize)) {
-        for (key, entry) in &self.lock().entries {
-            visit(key, entry.watches_count);
-        }
+    /// The number of watches by namespace.
+    fn counts(&self) -> BTreeMap<Namespace, usize> {
+        self.lock().counts.by_namespace.clone()
     }
 
-    fn forget(&self, key: &K) {
+    fn forget(&self, namespace: &Namespace, key: &K) {
         let mut state = self.lock();
-        state.watches_count -= 1;
+        state.counts.remove(namespace);
         if let Some(entry) = state.entries.get_mut(key) {
             entry.watches_count -= 1;
             if entry.watches_count == 0 {
@@ -263,10 +269,39 @@ impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
     fn default() -> Self {
         let state = NotifyState {
             entries: BTreeMap::new(),
-            watches_count: 0,
+            counts: WatchCounts::default(),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
+        }
+    }
+}
+
+impl WatchCounts {
+    /// Whether the namespace may have no further watch.
+    ///
+    /// Any namespace may use all of [`WATCHERS_MAX`]. Once there are as many, each may still have its share of them.
+    fn is_full_for(&self, namespace: &Namespace) -> bool {
+        let (others, own) = match self.by_namespace.get(namespace) {
+            Some(own) => (self.by_namespace.len() - 1, *own),
+            None => (self.by_namespace.len(), 0),
+        };
+        let share = WATCHERS_MAX / (others + 1);
+        self.total >= WATCHERS_MAX && (own >= share || self.total >= 2 * WATCHERS_MAX)
+    }
+
+    fn add(&mut self, namespace: &Namespace) {
+        self.total += 1;
+        *self.by_namespace.entry(namespace.clone()).or_default() += 1;
+    }
+
+    fn remove(&mut self, namespace: &Namespace) {
+        self.total -= 1;
+        if let Some(count) = self.by_namespace.get_mut(namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_namespace.remove(namespace);
+            }
         }
     }
 }
@@ -304,7 +339,7 @@ impl<K: Ord + Clone, S: Default> Watch<K, S> {
 
 impl<K: Ord + Clone, S: Default> Drop for Watch<K, S> {
     fn drop(&mut self) {
-        self.notify.forget(&self.key);
+        self.notify.forget(&self.namespace, &self.key);
     }
 }
 
@@ -313,10 +348,14 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
+    fn shop() -> Namespace {
+        Namespace::new("shop".to_owned()).unwrap()
+    }
+
     #[tokio::test]
     async fn a_ring_before_the_wait_is_heard_once() {
         let notify = KeyedNotify::<u8>::default();
-        let mut watch = notify.watch(1).unwrap();
+        let mut watch = notify.watch(&shop(), 1).unwrap();
         notify.notify_key(&1);
         notify.notify_key(&2);
         watch.notified().await;
@@ -328,7 +367,10 @@ mod tests {
     #[test]
     fn a_bell_goes_with_its_last_watch() {
         let notify = KeyedNotify::<u8>::default();
-        let watches = [notify.watch(1).unwrap(), notify.watch(1).unwrap()];
+        let watches = [
+            notify.watch(&shop(), 1).unwrap(),
+            notify.watch(&shop(), 1).unwrap(),
+        ];
         let [first, second] = watches;
         drop(first);
         assert_eq!(notify.lock().entries.len(), 1);
@@ -337,19 +379,24 @@ mod tests {
     }
 
     #[test]
-    fn more_watchers_than_the_bound_are_refused() {
+    fn a_namespace_that_uses_up_the_bound_leaves_others_their_share() {
         let notify = KeyedNotify::<usize>::default();
-        let watches: Vec<_> = (0..WATCHERS_MAX)
-            .map(|key| notify.watch(key).unwrap())
+        let watch = |name: &str, key| {
+            let namespace = Namespace::new(name.to_owned()).unwrap();
+            notify.watch(&namespace, key)
+        };
+        let mut watches: Vec<_> = (0..WATCHERS_MAX)
+            .map(|key| watch("noisy", key).unwrap())
             .collect();
-        assert!(
-            notify
-                .watch(WATCHERS_MAX)
-                .err()
-                .is_some_and(|refusal| refusal.may_succeed_later())
-        );
-        assert!(notify.watch(0).is_err());
-        drop(watches);
-        assert!(notify.watch(WATCHERS_MAX).is_ok());
+        let refused = watch("noisy", WATCHERS_MAX).err().unwrap();
+        assert!(refused.may_succeed_later());
+        assert!(watch("noisy", 0).is_err());
+        let quiet = (0..).map_while(|key| watch("quiet", key).ok());
+        let quiet: Vec<_> = quiet.collect();
+        assert_eq!(quiet.len(), WATCHERS_MAX / 2);
+        watches.truncate(WATCHERS_MAX / 2 - 1);
+        assert!(watch("noisy", WATCHERS_MAX).is_ok());
+        drop((watches, quiet));
+        assert!(notify.counts().is_empty());
     }
 }

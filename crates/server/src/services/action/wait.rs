@@ -51,9 +51,10 @@ pub(super) async fn until_ended(
     }
     let mut end_watch = match found.step {
         Some((run_id, _)) => {
-            EndWatch::Run(context.watchers.runs.watch((namespace.clone(), run_id))?)
+            let key = (namespace.clone(), run_id);
+            EndWatch::Run(context.watchers.runs.watch(namespace, key)?)
         }
-        None => EndWatch::ActionRun(context.watchers.action_runs.watch(number)?),
+        None => EndWatch::ActionRun(context.watchers.action_runs.watch(namespace, number)?),
     };
     loop {
         // Reads again after the watch began, so that no change is missed between the two.

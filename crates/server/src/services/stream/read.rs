@@ -32,7 +32,7 @@ pub(super) async fn read(
     let until = wait_bounds.until(request.block_ms);
     // The watch begins before the read, so that no change is missed between the two.
     let end_watch = (namespace.clone(), stream.clone());
-    let mut end_watch = context.watchers.streams.watch(end_watch)?;
+    let mut end_watch = context.watchers.streams.watch(&namespace, end_watch)?;
     gateway.catch_up(wait_bounds.deadline).await?;
     loop {
         let section = Section {

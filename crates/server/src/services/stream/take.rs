@@ -103,8 +103,8 @@ impl Taker<'_> {
         let key = (self.namespace.clone(), stream.clone(), group.clone());
         let of_stream = (self.namespace.clone(), stream.clone());
         let watchers = &self.context.watchers;
-        let mut appended = watchers.streams.watch(of_stream)?;
-        let mut ready = watchers.groups.watch(key.clone())?;
+        let mut appended = watchers.streams.watch(&self.namespace, of_stream)?;
+        let mut ready = watchers.groups.watch(&self.namespace, key.clone())?;
         let turn = turns.of(&key);
         loop {
             if self.has_records()? {

@@ -22,7 +22,7 @@ pub(super) async fn until_ended(
     let gateway = context.gateway.of(namespace);
     // The watch begins before the read, so that no change is missed between the two.
     let mut watched = run_id.clone();
-    let mut end_watch = context.watchers.ended_runs.watch(key)?;
+    let mut end_watch = context.watchers.ended_runs.watch(namespace, key)?;
     let look = || {
         context.metrics.count_watch_read();
         let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
@@ -41,7 +41,7 @@ pub(super) async fn until_ended(
             RunEnding::Retried { latest } => {
                 let key = (namespace.clone(), latest.clone());
                 if watched != latest {
-                    end_watch = context.watchers.ended_runs.watch(key)?;
+                    end_watch = context.watchers.ended_runs.watch(namespace, key)?;
                     watched = latest;
                     found = look()?;
                     continue;

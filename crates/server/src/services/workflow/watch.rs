@@ -53,7 +53,7 @@ pub(super) async fn watch(
     let changes = context
         .watchers
         .runs
-        .watch((namespace.clone(), run_id.clone()))?;
+        .watch(&namespace, (namespace.clone(), run_id.clone()))?;
     let look_up = |reader: &dyn Reader| view::find_run(reader, &namespace, &run_id);
     let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
@@ -175,7 +175,8 @@ impl RunWatch {
         let is_other = self.watched != *latest;
         if is_other {
             let key = (self.namespace.clone(), latest.clone());
-            self.changes = self.context.watchers.runs.watch(key)?;
+            let runs = &self.context.watchers.runs;
+            self.changes = runs.watch(&self.namespace, key)?;
             self.watched = latest.clone();
         }
         Ok(is_other)
