@@ -184,7 +184,7 @@ impl<'g> GroupGateway<'g> {
     /// As `scan`, of this node's applied state, however long it takes.
     ///
     /// The caller has the result without memory reserved for it: it must make it a response before it waits for anything
-    /// else, or have reserved memory of its own.
+    /// else, or have reserved memory for it.
     pub(crate) async fn scan_here<T: Send + 'static>(
         self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,

@@ -22,6 +22,24 @@ pub(crate) const REQUEST_BYTES: usize = 8 << 10;
 pub(crate) const MESSAGE_COPIES: usize = 3;
 /// Requests that have arrived in part; for a further one, the oldest one is ended.
 pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
+/// The least memory for open streams of requests, even if a 64th of the node's memory is less. In bytes.
+pub(crate) const STREAMS_BYTES_MIN: usize = 4 << 20;
+/// The most memory for open streams of requests, regardless of the node's memory. In bytes.
+pub(crate) const STREAMS_BYTES_MAX: usize = 64 << 20;
+/// What an open stream of requests counts for, beside its messages. In bytes.
+pub(crate) const STREAM_BYTES: usize = 8 << 10;
+/// The least memory for messages of streams, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 16 << 20;
+/// The most memory for messages of streams, regardless of the node's memory. In bytes.
+pub(crate) const STREAM_MESSAGES_BYTES_MAX: usize = 256 << 20;
+/// A message of a stream of requests. In bytes.
+pub(crate) const STREAM_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Messages of streams that wait for memory; a further one ends its stream.
+pub(crate) const MESSAGES_WAITING_MAX: usize = 64;
+/// How long a message of a stream may wait for memory.
+pub(crate) const MESSAGE_MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
+/// A stream whose message has been incomplete for this long ends if others need its memory.
+pub(crate) const INCOMPLETE_MIN: Duration = Duration::from_secs(1);
 /// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
 pub(crate) const RESPONSES_BYTES_MIN: usize = 32 << 20;
 /// The most memory for unsent responses and stream messages, regardless of the node's memory. In bytes.
@@ -76,6 +94,8 @@ pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
 pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
 /// Requests of operators at their separate port; further ones are shed. In bytes.
 pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
+/// An operator's request at their separate port. In bytes.
+pub(crate) const ADMIN_MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Connections of members; further ones are closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
 /// A process that did not run for this long closes the connections that it accepted before.
@@ -233,6 +253,11 @@ const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 const _: () = assert!(READ_BYTES_MAX as usize + PAYLOAD_BYTES_MAX <= VIEW_BYTES_MAX);
 const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_BYTES);
 const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
+const _: () = assert!(MESSAGE_COPIES * ADMIN_MESSAGE_BYTES_MAX + REQUEST_BYTES <= ADMIN_BYTES_MAX);
+// Any message of a stream fits, even on the smallest node: the largest completion, and the names of all tasks of a worker.
+const _: () = assert!(MESSAGE_COPIES * STREAM_MESSAGE_BYTES_MAX <= STREAM_MESSAGES_BYTES_MIN);
+const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < STREAM_MESSAGE_BYTES_MAX);
+const _: () = assert!(HELD_TASKS_MAX * 128 < STREAM_MESSAGE_BYTES_MAX);
 const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);
 const _: () = assert!(TRIAL_DEADLINE.as_secs() > COMPILE_CPU_SECONDS_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);

@@ -4,7 +4,7 @@
 use crate::memory::MemoryPool;
 use crate::metrics::Requests;
 use crate::receiving::{self, RequestMemory};
-use crate::sending::Responses;
+use crate::sending::{ResponseMemory, Responses};
 use crate::span;
 use crate::traces::{TracedCall, Tracer};
 use flotilla_replica::{Caller, Leader, Leadership};
@@ -38,6 +38,21 @@ pub(crate) struct PortMemory {
     pub(crate) requests: MemoryPool,
     /// For responses, until they are sent.
     pub(crate) responses: Responses,
+}
+
+impl PortMemory {
+    /// Reserves memory for a request, and returns it with that of its response; `None` if it is not free.
+    fn reserve<Q>(&self, request: &Request<Q>) -> Option<(RequestMemory, ResponseMemory)> {
+        let Some(memory) = RequestMemory::reserve(&self.requests) else {
+            // Unsent responses may use it.
+            self.responses.close_unread();
+            return None;
+        };
+        let caller = request.extensions().get::<Caller>().cloned();
+        let caller = caller.unwrap_or_default();
+        let of_response = self.responses.memory_for(caller, memory.clone());
+        Some((memory, of_response))
+    }
 }
 
 /// The services behind the middleware.
@@ -105,24 +120,19 @@ where
         if let Some(traced) = &traced {
             request.extensions_mut().insert(traced.trace());
         }
-        let caller = request.extensions().get::<Caller>().cloned();
-        let response_memory = middleware
+        let inner_call = middleware
             .memory
-            .responses
-            .memory_for(caller.unwrap_or_default());
-        request.extensions_mut().insert(response_memory.clone());
-        // Held until the response begins: streams have their own limits.
-        let memory = RequestMemory::reserve(&middleware.memory.requests);
-        let inner_call = memory.as_ref().map(|memory| {
-            request.extensions_mut().insert(memory.clone());
-            self.inner.call(request)
-        });
+            .reserve(&request)
+            .map(|(of_request, of_response)| {
+                request.extensions_mut().insert(of_request);
+                request.extensions_mut().insert(of_response.clone());
+                (self.inner.call(request), of_response)
+            });
         let serving = async move {
             let mut response = match inner_call {
-                Some(inner_call) => response_memory.keep_until_sent(inner_call.await?),
+                Some((inner_call, memory)) => memory.keep_until_sent(inner_call.await?),
                 None => Status::from(receiving::overloaded()).into_http(),
             };
-            drop(memory);
             if let Some(leader) = middleware.leader() {
                 response.headers_mut().insert(LEADER, leader);
             }

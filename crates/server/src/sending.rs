@@ -9,6 +9,7 @@ use crate::limits::{
     RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX, VIEW_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
+use crate::receiving::RequestMemory;
 use flotilla_leader::channel::Receiver;
 use flotilla_replica::Caller;
 use futures::Stream;
@@ -61,6 +62,7 @@ struct Place {
 pub(crate) struct ResponseMemory {
     responses: Responses,
     caller: Caller,
+    request: RequestMemory,
     /// What is encoded, or is encoded next, and is not part of the body yet.
     encoded: Encoded,
 }
@@ -81,11 +83,12 @@ impl Responses {
         }
     }
 
-    /// The memory of a response to `caller`, of which nothing is reserved yet.
-    pub(crate) fn memory_for(&self, caller: Caller) -> ResponseMemory {
+    /// The memory of the response to a request of `caller`, of which nothing is reserved yet.
+    pub(crate) fn memory_for(&self, caller: Caller, request: RequestMemory) -> ResponseMemory {
         ResponseMemory {
             responses: self.clone(),
             caller,
+            request,
             encoded: Encoded::default(),
         }
     }
@@ -136,7 +139,7 @@ impl Responses {
     }
 
     /// Closes the connection of the caller whose response has waited for longest, if it has waited for long.
-    fn close_unread(&self) {
+    pub(crate) fn close_unread(&self) {
         let mut unread = lock(&self.unread);
         let Some(oldest) = unread.by_number.first_entry() else {
             return;
@@ -212,26 +215,38 @@ impl ResponseMemory {
         self.responses.reserve(bytes, &self.caller).await
     }
 
+    /// What is sent to the caller, in memory that is reserved already.
+    pub(crate) fn unsent(&self, reservation: Reservation) -> Unsent {
+        self.responses.unsent(reservation, &self.caller)
+    }
+
     /// Waits for memory for what a watch reads.
     pub(crate) async fn reserve_view(&self) -> Reservation {
         self.responses.reserve_view().await
     }
 
-    /// A unary response. If it is large, its memory counts until it is sent.
+    /// A unary response, whose memory counts until it is sent. It uses that of its request if that is enough, so no small
+    /// response and no result of a batch is refused.
     ///
     /// # Errors
     /// That of an overloaded node.
     pub(crate) fn respond<T: Message>(&self, message: T) -> Result<tonic::Response<T>, Refusal> {
         let bytes = message.encoded_len();
-        if bytes > RESPONSE_BYTES {
-            let bytes = bytes.saturating_mul(RESPONSE_COPIES);
-            let unsent = self.responses.try_reserve(bytes, &self.caller);
-            self.encoded.add(unsent.ok_or_else(|| {
-                Refusal::overloaded(
-                    "expected enough memory for the response, but unsent responses use all of it",
-                )
-            })?);
-        }
+        let bytes = if bytes > RESPONSE_BYTES {
+            bytes.saturating_mul(RESPONSE_COPIES)
+        } else {
+            RESPONSE_BYTES
+        };
+        let unsent = match self.request.take(bytes) {
+            Some(memory) => Some(self.unsent(memory)),
+            None => self.responses.try_reserve(bytes, &self.caller),
+        };
+        let unsent = unsent.ok_or_else(|| {
+            Refusal::overloaded(
+                "expected enough memory for the response, but unsent responses use all of it",
+            )
+        })?;
+        self.encoded.add(unsent);
         Ok(tonic::Response::new(message))
     }
 
@@ -243,8 +258,9 @@ impl ResponseMemory {
         }
     }
 
-    /// The response whose body keeps the memory of what it consists of until that is sent.
+    /// The response whose body keeps the memory of what it consists of until that is sent. That of the request is released.
     pub(crate) fn keep_until_sent(self, response: Response<Body>) -> Response<Body> {
+        self.request.release();
         response.map(|body| {
             Body::new(Sending {
                 body,
@@ -390,6 +406,11 @@ mod tests {
         Responses::new(MemoryPool::new(bytes), MemoryPool::new(VIEW_BYTES_MAX))
     }
 
+    fn memory_of(responses: &Responses) -> ResponseMemory {
+        let request = RequestMemory::reserve(&MemoryPool::new(RESPONSE_BYTES));
+        responses.memory_for(Caller::default(), request.expect("it is free"))
+    }
+
     fn caller() -> (Caller, CancellationToken) {
         let closing = CancellationToken::new();
         (Caller::default().with_closing(closing.clone()), closing)
@@ -449,13 +470,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_response_counts_until_it_is_sent_and_a_small_one_does_not() {
+    async fn a_response_counts_until_it_is_sent_and_a_small_one_uses_its_requests_memory() {
         let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
-        let memory = responses.memory_for(Caller::default());
+        let requests = MemoryPool::new(RESPONSE_BYTES);
+        let request = RequestMemory::reserve(&requests).expect("it is free");
+        let memory = responses.memory_for(Caller::default(), request);
         // A message whose encoded form has these bytes: a field of text takes 3 more, if it is longer than 127 bytes.
         let message = |bytes: usize| "x".repeat(bytes - 3);
         let respond = |bytes| memory.respond(message(bytes));
-        respond(RESPONSE_BYTES).expect("it does not count");
+        respond(RESPONSE_BYTES).expect("the request has as much");
         assert_eq!(responses.pool.bytes_reserved(), 0);
         respond(2 * RESPONSE_BYTES).expect("there is memory");
         let refused = respond(RESPONSE_BYTES + 1).expect_err("all is used");
@@ -465,15 +488,17 @@ mod tests {
         let part = next(&mut body).await;
         drop(body);
         assert_eq!(part.as_deref(), Some(&b"response"[..]));
-        assert!(responses.pool.bytes_reserved() > 0, "the transport has it");
+        let reserved = || (responses.pool.bytes_reserved(), requests.bytes_reserved());
+        let all = (responses.pool.bytes_max(), requests.bytes_max());
+        assert_eq!(reserved(), all, "the transport has it");
         drop(part);
-        assert_eq!(responses.pool.bytes_reserved(), 0);
+        assert_eq!(reserved(), (0, 0));
     }
 
     #[tokio::test]
     async fn messages_of_a_stream_count_until_they_are_sent() {
         let responses = responses(1_000);
-        let memory = responses.memory_for(Caller::default());
+        let memory = memory_of(&responses);
         let (sender, receiver) = channel(Bounds {
             messages_max: 9,
             bytes_max: 100,

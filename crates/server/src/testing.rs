@@ -6,6 +6,7 @@ use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules};
+use crate::receiving::RequestMemory;
 use crate::sending::Responses;
 use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
@@ -90,7 +91,8 @@ impl StillNode {
         let memory = &self.context.memory;
         let responses = Responses::new(memory.responses.clone(), memory.views.clone());
         let mut request = Request::new(message);
-        let memory = responses.memory_for(Caller::default());
+        let of_request = RequestMemory::reserve(&memory.requests).expect("it is free");
+        let memory = responses.memory_for(Caller::default(), of_request);
         request.extensions_mut().insert(memory);
         request
     }

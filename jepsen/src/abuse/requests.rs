@@ -5,7 +5,7 @@ use super::load::LoadKind;
 use super::{Abuse, Needs};
 use flotilla_client::{Client, new_request_id, v1};
 use futures::stream::{self, StreamExt};
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use std::convert::Infallible;
 use std::net::SocketAddrV4;
@@ -22,69 +22,97 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// The largest payload of a record or a signal, in bytes.
 const PAYLOAD_BYTES: usize = (1 << 20) - 64;
 
-/// Calls whose message never arrives.
-pub(super) struct StalledBodies;
-
-impl StalledBodies {
+/// Calls whose message arrives only in part.
+#[derive(Clone)]
+pub(super) struct Stalled {
+    name: &'static str,
+    /// The method that is called.
+    path: &'static str,
     /// Calls to all nodes together.
-    const CALLS: usize = 16_384;
+    calls: usize,
     /// Calls on one connection.
-    const STREAMS: usize = 1_024;
-    /// The head of a message of 3 MiB.
-    const HEAD: &[u8] = &[0, 0, 0x30, 0, 0];
-    /// What arrives of the message, in bytes.
-    const ARRIVING: usize = 1 << 10;
+    calls_per_connection: usize,
+    /// The size of each message, in mebibytes.
+    message_mib: u8,
+    /// What arrives of each message, in bytes.
+    arriving: usize,
 }
 
-impl Abuse for StalledBodies {
+impl Stalled {
+    /// Requests that are one message.
+    pub(super) const BODIES: Self = Self {
+        name: "stalled-bodies",
+        path: "/flotilla.v1.StreamService/AppendRecords",
+        calls: 16_384,
+        calls_per_connection: 1_024,
+        message_mib: 3,
+        arriving: 1 << 10,
+    };
+    /// Streams of workers, whose first message is large.
+    pub(super) const STREAMS: Self = Self {
+        name: "stalled-streams",
+        path: "/flotilla.v1.WorkerService/Stream",
+        calls: 3_000,
+        calls_per_connection: 250,
+        message_mib: 4,
+        arriving: 1 << 20,
+    };
+
+    /// A call of which `arriving` follows the head of its message, and nothing after it.
+    fn request(&self, arriving: Bytes) -> http::Request<Body> {
+        // It is not compressed; its length in four bytes.
+        let head = [0, 0, self.message_mib << 4, 0, 0];
+        let first = [Bytes::from(head.to_vec()), arriving];
+        let first = stream::iter(first).map(|part| Ok::<_, Infallible>(Frame::data(part)));
+        let body = Body::new(StreamBody::new(first.chain(stream::pending())));
+        http::Request::post(self.path)
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(body)
+            .expect("the headers are valid")
+    }
+
+    /// Makes calls on one connection whose messages stop after their first bytes; again when they are ended.
+    async fn stall(&self, address: SocketAddrV4) {
+        let endpoint = Endpoint::from_shared(format!("http://{address}"));
+        let Ok(endpoint) = endpoint else { return };
+        let channel = endpoint.connect_lazy();
+        let arriving = Bytes::from(vec![b'x'; self.arriving]);
+        let calls = (0..self.calls_per_connection).map(|_| {
+            let (mut channel, arriving) = (channel.clone(), arriving.clone());
+            async move {
+                loop {
+                    let ready = std::future::poll_fn(|context| channel.poll_ready(context)).await;
+                    if ready.is_ok()
+                        && let Ok(mut response) = channel.call(self.request(arriving.clone())).await
+                    {
+                        // The node ends it, with an error.
+                        while let Some(Ok(_)) = response.body_mut().frame().await {}
+                    }
+                    sleep(REPEAT_PAUSE).await;
+                }
+            }
+        });
+        futures::future::join_all(calls).await;
+    }
+}
+
+impl Abuse for Stalled {
     fn name(&self) -> &'static str {
-        "stalled-bodies"
+        self.name
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {
         let addresses = arena.addresses(Port::Clients);
-        for number in 0..Self::CALLS / Self::STREAMS {
-            let address = addresses[number % addresses.len()];
-            arena.spawn(stall(address));
+        for number in 0..self.calls / self.calls_per_connection {
+            let (call, address) = (self.clone(), addresses[number % addresses.len()]);
+            arena.spawn(async move { call.stall(address).await });
         }
         format!(
-            "{} calls whose 3 MiB message arrives only in part",
-            Self::CALLS
+            "{} calls whose message of {} MiB arrives only in part",
+            self.calls, self.message_mib
         )
     }
-}
-
-/// Makes calls on one connection whose messages stop after their first bytes; again when they are ended.
-async fn stall(address: SocketAddrV4) {
-    let endpoint = Endpoint::from_shared(format!("http://{address}"));
-    let Ok(endpoint) = endpoint else { return };
-    let channel = endpoint.connect_lazy();
-    let calls = (0..StalledBodies::STREAMS).map(|_| {
-        let mut channel = channel.clone();
-        async move {
-            loop {
-                let sent = std::future::poll_fn(|context| channel.poll_ready(context)).await;
-                if sent.is_ok() {
-                    // The node ends it, with an error.
-                    let _ = channel.call(stalled_request()).await;
-                }
-                sleep(REPEAT_PAUSE).await;
-            }
-        }
-    });
-    futures::future::join_all(calls).await;
-}
-
-fn stalled_request() -> http::Request<Body> {
-    let mut first = StalledBodies::HEAD.to_vec();
-    first.resize(StalledBodies::ARRIVING, b'x');
-    let first = stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(first)))]);
-    let body = Body::new(StreamBody::new(first.chain(stream::pending())));
-    http::Request::post("/flotilla.v1.StreamService/AppendRecords")
-        .header("content-type", "application/grpc")
-        .header("te", "trailers")
-        .body(body)
-        .expect("the headers are valid")
 }
 
 /// Large requests while the cluster elects a leader.

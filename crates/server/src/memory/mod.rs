@@ -12,7 +12,8 @@ use crate::config::ServerConfig;
 use crate::limits::{
     ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX,
     READS_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX,
-    RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
+    RESPONSES_BYTES_MIN, STREAM_MESSAGES_BYTES_MAX, STREAM_MESSAGES_BYTES_MIN, STREAMS_BYTES_MAX,
+    STREAMS_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -24,6 +25,10 @@ pub(crate) struct Memory {
     pub(crate) requests: MemoryPool,
     /// Reads of many or large rows, until their results are responses.
     pub(crate) reads: MemoryPool,
+    /// Open streams of requests.
+    pub(crate) streams: MemoryPool,
+    /// Messages that streams have received, until they are handled.
+    pub(crate) stream_messages: MemoryPool,
     /// Responses and messages of streams, until they are sent.
     pub(crate) responses: MemoryPool,
     /// What watches have read, until all of it is a response.
@@ -53,6 +58,13 @@ impl Memory {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
             reads: MemoryPool::new(part(bytes_max, 16, READS_BYTES_MIN, READS_BYTES_MAX)),
+            streams: MemoryPool::new(part(bytes_max, 64, STREAMS_BYTES_MIN, STREAMS_BYTES_MAX)),
+            stream_messages: MemoryPool::new(part(
+                bytes_max,
+                32,
+                STREAM_MESSAGES_BYTES_MIN,
+                STREAM_MESSAGES_BYTES_MAX,
+            )),
             responses: MemoryPool::new(part(
                 bytes_max,
                 8,
@@ -71,10 +83,12 @@ impl Memory {
     }
 
     /// The pools, each with the name of its owner.
-    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 6] {
+    pub(crate) fn pools(&self) -> [(&'static str, &MemoryPool); 8] {
         [
             ("requests", &self.requests),
             ("reads", &self.reads),
+            ("streams", &self.streams),
+            ("stream_messages", &self.stream_messages),
             ("responses", &self.responses),
             ("views", &self.views),
             ("admin", &self.admin),
@@ -109,7 +123,7 @@ mod tests {
             let pools = memory.pools().map(|(_, pool)| pool.bytes_max());
             let parts: usize = pools.into_iter().sum::<usize>() + memory.queue_bytes_max();
             assert!(
-                parts as u64 <= memory.bytes_max / 4 * 3,
+                parts as u64 <= memory.bytes_max / 5 * 4,
                 "{mib} MiB: {parts}"
             );
         }

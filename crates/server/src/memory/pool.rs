@@ -37,6 +37,11 @@ impl MemoryPool {
         self.bytes_max.saturating_sub(self.free.available_permits())
     }
 
+    /// No memory of it, to which reservations can be added.
+    pub(crate) fn nothing(&self) -> Reservation {
+        self.try_reserve(0).expect("a pool always has no bytes")
+    }
+
     /// Reserves `bytes`; `None` if they are not free now.
     pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
         let permits = u32::try_from(bytes).ok()?;
@@ -77,12 +82,17 @@ impl Reservation {
         }
     }
 
+    /// Adds another reservation of the same pool.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.permit.merge(other.permit);
+    }
+
     /// Adds `bytes`; false if they are not free now.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let more = self.pool.try_reserve(bytes);
         more.is_some_and(|more| {
-            self.permit.merge(more.permit);
+            self.merge(more);
             true
         })
     }

@@ -1,10 +1,10 @@
 //! Serves operators at a separate port: probes, metrics and the calls about the cluster. The load of clients takes neither
 //! its connections nor its memory.
 
-use super::transport::{KEEPALIVE, Serving};
+use super::transport::{self, KEEPALIVE, Serving};
 use crate::context::Context;
 use crate::http;
-use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
+use crate::limits::{ADMIN_MESSAGE_BYTES_MAX, CONNECTION_STREAMS_MAX};
 use crate::middleware::{Middleware, PortMemory};
 use crate::sending::Responses;
 use crate::services::Clusters;
@@ -13,9 +13,11 @@ use flotilla_api::v1::cluster_service_server::{ClusterServiceServer, SERVICE_NAM
 use flotilla_replica::{Arrivals, Caller};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use tonic::codegen::http::Request as HttpRequest;
 use tonic::service::{InterceptorLayer, Routes};
 use tonic::{Request, Status};
 use tower::Layer;
+use tower::util::MapRequestLayer;
 
 /// Serves operators until `shutdown`, which is later than `context.shutdown`: a stopping node still answers probes.
 pub(super) fn serve(
@@ -34,22 +36,28 @@ pub(super) fn serve(
 }
 
 fn router(context: &Arc<Context>) -> Router {
+    let memory = &context.memory;
+    let responses = Responses::new(memory.admin.clone(), memory.views.clone());
+    let receiver = transport::receiver(memory, &responses);
+    let receiving = MapRequestLayer::new(move |request: HttpRequest<_>| {
+        receiver.bounded(request.map(tonic::body::Body::new))
+    });
     let middleware = Middleware::new(
         context.gateway.home().replica().leadership(),
         context.metrics.requests.clone(),
         context.tracer.clone(),
         PortMemory {
-            requests: context.memory.admin.clone(),
-            responses: Responses::new(context.memory.admin.clone(), context.memory.views.clone()),
+            requests: memory.admin.clone(),
+            responses,
         },
     );
     let needs_certificate = context.tls.is_some();
     let check = InterceptorLayer::new(move |request| check_caller(request, needs_certificate));
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX);
+        .max_decoding_message_size(ADMIN_MESSAGE_BYTES_MAX);
     http::admin_router(context.clone()).route_service(
         &format!("/{SERVICE_NAME}/{{*call}}"),
-        check.layer(middleware.layer(clusters)),
+        check.layer(middleware.layer(receiving.layer(clusters))),
     )
 }
 

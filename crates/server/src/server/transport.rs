@@ -3,8 +3,9 @@
 use super::ServerError;
 use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
+use crate::memory::Memory;
 use crate::middleware::{Middleware, PortMemory};
-use crate::receiving::Receiver;
+use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
 use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::Workers;
@@ -75,19 +76,18 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
     let shutdown = context.shutdown.clone();
     let requests = context.metrics.requests.clone();
+    let memory = &context.memory;
+    let responses = Responses::new(memory.responses.clone(), memory.views.clone());
+    let receiver = receiver(memory, &responses);
     let middleware = Middleware::new(
         context.gateway.home().replica().leadership(),
         requests,
         context.tracer.clone(),
         PortMemory {
-            requests: context.memory.requests.clone(),
-            responses: Responses::new(
-                context.memory.responses.clone(),
-                context.memory.views.clone(),
-            ),
+            requests: memory.requests.clone(),
+            responses,
         },
     );
-    let receiver = Receiver::default();
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
@@ -101,4 +101,13 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)
+}
+
+/// Receives the requests at one port, whose `responses` these are.
+pub(super) fn receiver(memory: &Memory, responses: &Responses) -> Receiver {
+    let streams = StreamPools {
+        streams: memory.streams.clone(),
+        messages: memory.stream_messages.clone(),
+    };
+    Receiver::new(streams, responses.clone())
 }

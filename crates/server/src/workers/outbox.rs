@@ -7,7 +7,8 @@
 
 use crate::errors::Refusal;
 use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
-use crate::sending::{Counted, Unsent};
+use crate::memory::Reservation;
+use crate::sending::{Counted, ResponseMemory, Unsent};
 use flotilla_api::v1;
 use flotilla_leader::PollClosed;
 use flotilla_leader::channel::{NotSent, Sender};
@@ -20,21 +21,42 @@ use v1::server_message::Message as Outbound;
 /// message, or several batched.
 pub(super) struct Outbox {
     outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
+    responses: ResponseMemory,
     supports_batches: bool,
     messages: VecDeque<Counted<v1::ServerMessage>>,
-    results: VecDeque<v1::MessageResult>,
+    results: VecDeque<ReportResult>,
     /// The encoded size of the results.
     results_bytes: usize,
+}
+
+/// The result of a report, in a part of the report's memory.
+pub(super) struct ReportResult {
+    result: v1::MessageResult,
+    memory: Reservation,
+}
+
+impl ReportResult {
+    /// A result that keeps what it needs of the `memory` of its report.
+    pub(super) fn new(result: v1::MessageResult, mut memory: Reservation) -> Self {
+        let memory = memory.split(result.encoded_len());
+        Self { result, memory }
+    }
+
+    fn bytes(&self) -> usize {
+        self.result.encoded_len()
+    }
 }
 
 impl Outbox {
     /// An empty outbox over the transport of a stream.
     pub(super) fn new(
         outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
+        responses: ResponseMemory,
         supports_batches: bool,
     ) -> Self {
         Self {
             outgoing,
+            responses,
             supports_batches,
             messages: VecDeque::new(),
             results: VecDeque::new(),
@@ -85,9 +107,8 @@ impl Outbox {
     ///
     /// # Errors
     /// [`PollClosed::Lost`] if the worker has left too many unread.
-    pub(super) fn add_result(&mut self, result: v1::MessageResult) -> Result<(), PollClosed> {
-        let bytes = result.encoded_len();
-        self.results_bytes += bytes;
+    pub(super) fn add_result(&mut self, result: ReportResult) -> Result<(), PollClosed> {
+        self.results_bytes += result.bytes();
         self.results.push_back(result);
         if self.results_bytes > RESULTS_WAITING_BYTES_MAX {
             return Err(PollClosed::Lost);
@@ -108,7 +129,7 @@ impl Outbox {
         let results = self.results.iter().take(count);
         let bytes = match self.messages.front() {
             Some(message) if count == 0 => message.message.encoded_len(),
-            Some(_) | None => results.map(v1::MessageResult::encoded_len).sum(),
+            Some(_) | None => results.map(ReportResult::bytes).sum(),
         };
         let room = self.outgoing.reserve(bytes).await.map_err(|NotSent| {
             Refusal::unavailable("expected the worker to be connected, but it is gone")
@@ -116,21 +137,32 @@ impl Outbox {
         if count > 0 {
             self.results_bytes -= bytes;
             let results: Vec<_> = self.results.drain(..count).collect();
-            let message = Ok(self.results_message(results));
-            room.send(Counted::small(message));
+            room.send(self.results_message(results).map(Ok));
         } else if let Some(message) = self.messages.pop_front() {
             room.send(message.map(Ok));
         }
         Ok(())
     }
 
-    fn results_message(&self, mut results: Vec<v1::MessageResult>) -> v1::ServerMessage {
+    fn results_message(&self, results: Vec<ReportResult>) -> Counted<v1::ServerMessage> {
+        let (mut results, memory): (Vec<_>, Vec<_>) = results
+            .into_iter()
+            .map(|ReportResult { result, memory }| (result, memory))
+            .unzip();
         let message = if self.supports_batches {
             Some(Outbound::Results(v1::MessageResults { results }))
         } else {
             results.pop().map(Outbound::Result)
         };
-        v1::ServerMessage { message }
+        let message = v1::ServerMessage { message };
+        let merged = memory.into_iter().reduce(|mut all, next| {
+            all.merge(next);
+            all
+        });
+        match merged {
+            Some(memory) => Counted::new(message, self.responses.unsent(memory)),
+            None => Counted::small(message),
+        }
     }
 }
 
@@ -138,6 +170,7 @@ impl Outbox {
 mod tests {
     use super::*;
     use crate::memory::MemoryPool;
+    use crate::receiving::RequestMemory;
     use crate::sending::Responses;
     use flotilla_leader::channel::{Bounds, Receiver, channel};
     use flotilla_replica::Caller;
@@ -145,19 +178,32 @@ mod tests {
 
     type Sent = Receiver<Counted<Result<v1::ServerMessage, Status>>>;
 
-    fn outbox(supports_batches: bool) -> (Outbox, Sent) {
+    /// The memory of what is sent, and of reports.
+    fn pool() -> MemoryPool {
+        MemoryPool::new(2 << 20)
+    }
+
+    /// An outbox whose messages have memory of `pool`.
+    fn outbox(supports_batches: bool, pool: &MemoryPool) -> (Outbox, Sent) {
+        let responses = Responses::new(pool.clone(), pool.clone());
+        let request = RequestMemory::reserve(pool).expect("it is free");
+        request.release();
+        let responses = responses.memory_for(Caller::default(), request);
         let (outgoing, sent) = channel(Bounds {
             messages_max: 2,
             bytes_max: 1 << 20,
         });
-        (Outbox::new(outgoing, supports_batches), sent)
+        (Outbox::new(outgoing, responses, supports_batches), sent)
     }
 
-    fn result(sequence: u64) -> v1::MessageResult {
-        v1::MessageResult {
+    /// The result of a report that has 50 bytes of `reports`.
+    fn result(sequence: u64, reports: &MemoryPool) -> ReportResult {
+        let result = v1::MessageResult {
             sequence,
             result: None,
-        }
+        };
+        let report = reports.try_reserve(50).expect("it is free");
+        ReportResult::new(result, report)
     }
 
     /// The next message that was sent, in short form.
@@ -174,10 +220,9 @@ mod tests {
 
     #[tokio::test]
     async fn results_pass_tasks_that_wait_for_a_slow_reader() {
-        let pool = MemoryPool::new(1 << 20);
-        let responses = Responses::new(pool.clone(), pool.clone());
-        let worker = responses.memory_for(Caller::default());
-        let (mut outbox, mut receiver) = outbox(true);
+        let pool = pool();
+        let (mut outbox, mut receiver) = outbox(true, &pool);
+        let worker = outbox.responses.clone();
         for _ in 0..3 {
             let mut memory = worker.reserve_message(100).await;
             let task = v1::TaskAssignment {
@@ -191,8 +236,8 @@ mod tests {
         outbox.send_next().await.unwrap();
         assert!(outbox.send_next().now_or_never().is_none(), "it is full");
         assert!(outbox.is_full());
-        outbox.add_result(result(1)).unwrap();
-        outbox.add_result(result(2)).unwrap();
+        outbox.add_result(result(1, &pool)).unwrap();
+        outbox.add_result(result(2, &pool)).unwrap();
         assert_eq!(sent(&mut receiver), "1 tasks");
         outbox.send_next().await.unwrap();
         assert_eq!(sent(&mut receiver), "1 tasks");
@@ -205,9 +250,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_without_batches_gets_one_item_per_message() {
-        let (mut outbox, mut receiver) = outbox(false);
-        outbox.add_result(result(1)).unwrap();
-        outbox.add_result(result(2)).unwrap();
+        let pool = pool();
+        let (mut outbox, mut receiver) = outbox(false, &pool);
+        outbox.add_result(result(1, &pool)).unwrap();
+        outbox.add_result(result(2, &pool)).unwrap();
         outbox.send_next().await.unwrap();
         outbox.send_next().await.unwrap();
         assert_eq!(sent(&mut receiver), "result 1");
@@ -215,10 +261,25 @@ mod tests {
         assert!(outbox.is_empty());
     }
 
+    #[tokio::test]
+    async fn a_result_keeps_what_it_needs_of_its_reports_memory_until_it_is_sent() {
+        let reports = MemoryPool::new(100);
+        let (mut outbox, mut receiver) = outbox(true, &pool());
+        for sequence in [1, 2] {
+            outbox.add_result(result(sequence, &reports)).unwrap();
+        }
+        assert_eq!(reports.bytes_reserved(), 4);
+        outbox.send_next().await.unwrap();
+        assert_eq!(reports.bytes_reserved(), 4);
+        assert_eq!(sent(&mut receiver), "2 results");
+        assert_eq!(reports.bytes_reserved(), 0);
+    }
+
     #[test]
     fn results_that_are_never_read_end_the_stream() {
-        let (mut outbox, _receiver) = outbox(true);
-        let added = (0..).find_map(|sequence| outbox.add_result(result(sequence)).err());
+        let pool = pool();
+        let (mut outbox, _receiver) = outbox(true, &pool);
+        let added = (0..).find_map(|sequence| outbox.add_result(result(sequence, &pool)).err());
         assert_eq!(added, Some(PollClosed::Lost));
         assert!(outbox.results_bytes <= RESULTS_WAITING_BYTES_MAX + 64);
     }

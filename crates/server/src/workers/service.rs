@@ -4,10 +4,11 @@ use super::forward::{Leaders, is_forwarded};
 use super::long_poll::{self, wait_of};
 use super::registry;
 use super::reports::{self, acceptance_body, completion_body, failure_body, token, touch_body};
-use super::session::{Connection, Outgoing};
+use super::session::{Connection, Incoming, Outgoing};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
+use crate::receiving::ArrivedMemory;
 use crate::request;
 use crate::sending::ResponseMemory;
 use crate::services::serve_call;
@@ -240,8 +241,12 @@ impl WorkerService for Workers {
             return Err(Refusal::not_leader().into());
         }
         let (context, hub) = (self.context.clone(), self.hub.clone());
-        let memory = ResponseMemory::of(&request)?;
-        let (connection, outgoing) = Connection::new(context, hub, request.into_inner(), memory);
+        let incoming = Incoming {
+            arrived: ArrivedMemory::of(&request)?,
+            responses: ResponseMemory::of(&request)?,
+            messages: request.into_inner(),
+        };
+        let (connection, outgoing) = Connection::new(context, hub, incoming);
         tokio::spawn(connection.serve());
         Ok(Response::new(outgoing))
     }

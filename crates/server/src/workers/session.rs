@@ -2,7 +2,7 @@
 
 use super::assignment;
 use super::handshake::{Handshake, bounded};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, ReportResult};
 use super::reports;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
@@ -10,6 +10,8 @@ use crate::limits::{
     HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX, TASKS_MEMORY_BYTES,
 };
+use crate::memory::Reservation;
+use crate::receiving::ArrivedMemory;
 use crate::sending::{Counted, CountedStream, ResponseMemory, Unsent};
 use crate::watch::cut_off;
 use flotilla_api::v1;
@@ -30,13 +32,19 @@ use v1::worker_message::Message as Inbound;
 /// The messages to the transport of a worker's stream.
 pub(crate) type Outgoing = CountedStream<Result<v1::ServerMessage, Status>>;
 
+/// A worker's end of a stream, and the memory that both directions use.
+pub(super) struct Incoming {
+    pub(super) messages: Streaming<v1::WorkerMessage>,
+    pub(super) arrived: ArrivedMemory,
+    pub(super) responses: ResponseMemory,
+}
+
 /// The two ends of a stream and its context.
 pub(super) struct Connection {
     context: Arc<Context>,
     hub: Arc<Hub>,
-    incoming: Streaming<v1::WorkerMessage>,
+    incoming: Incoming,
     outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
-    memory: ResponseMemory,
 }
 
 /// A stream whose worker is known and has an open poll.
@@ -75,20 +83,18 @@ impl Connection {
     pub(super) fn new(
         context: Arc<Context>,
         hub: Arc<Hub>,
-        incoming: Streaming<v1::WorkerMessage>,
-        memory: ResponseMemory,
+        incoming: Incoming,
     ) -> (Self, Outgoing) {
         let (outgoing, sent) = channel(Bounds {
             messages_max: STREAM_MESSAGES_MAX,
             bytes_max: STREAM_BYTES_MAX,
         });
-        let messages = memory.stream(sent);
+        let messages = incoming.responses.stream(sent);
         let connection = Self {
             context,
             hub,
             incoming,
             outgoing,
-            memory,
         };
         (connection, messages)
     }
@@ -100,23 +106,24 @@ impl Connection {
         // A node that stops also closes its polls: the worker learns the cause, not the consequence.
         let ended = tokio::select! {
             biased;
-            refusal = cut_off(&context) => Err(refusal),
+            refusal = cut_off(&context) => Err(refusal.into()),
             ended = self.talk() => ended,
         };
-        if let Err(refusal) = ended {
+        if let Err(status) = ended {
             // A worker that is gone, or does not read, gets no message: its stream just ends.
-            let message = Counted::small(Err(refusal.into()));
+            let message = Counted::small(Err(status));
             let _ = self.outgoing.try_send(message, 0);
         }
     }
 
-    async fn talk(&mut self) -> Result<(), Refusal> {
-        let Some(hello) = first_message(&mut self.incoming).await? else {
+    async fn talk(&mut self) -> Result<(), Status> {
+        let Some(hello) = first_message(&mut self.incoming.messages).await? else {
             return Ok(());
         };
         let handshake = Handshake::new(hello)?;
         let outgoing = self.outgoing.clone();
-        let outbox = Outbox::new(outgoing, handshake.supports_batches());
+        let responses = self.incoming.responses.clone();
+        let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
         let session = handshake.open(&self.context, &self.hub)?;
         let mut stream = WorkerStream {
             connection: self,
@@ -132,11 +139,11 @@ impl Connection {
 /// The hello; `None` if the worker disconnected without one.
 async fn first_message(
     incoming: &mut (impl Stream<Item = Result<v1::WorkerMessage, Status>> + Unpin),
-) -> Result<Option<v1::WorkerHello>, Refusal> {
+) -> Result<Option<v1::WorkerHello>, Status> {
     let Ok(first) = timeout(HELLO_DEADLINE, incoming.next()).await else {
         let seconds = HELLO_DEADLINE.as_secs();
         let message = format!("expected a `hello` within {seconds} s, but none came");
-        return Err(Refusal::new(ServerCode::HelloTimeout, message));
+        return Err(Refusal::new(ServerCode::HelloTimeout, message).into());
     };
     match first {
         Some(Ok(v1::WorkerMessage {
@@ -146,8 +153,11 @@ async fn first_message(
         Some(Ok(_)) => Err(Refusal::invalid(
             "hello",
             "expected the first message to be `hello`, but it is not",
-        )),
-        Some(Err(_)) | None => Ok(None),
+        )
+        .into()),
+        // It may be the cause for which the node ends the stream. A worker that is gone does not get it.
+        Some(Err(status)) => Err(status),
+        None => Ok(None),
     }
 }
 
@@ -166,7 +176,7 @@ async fn reserve_tasks(
 }
 
 impl WorkerStream<'_> {
-    async fn exchange(&mut self) -> Result<(), Refusal> {
+    async fn exchange(&mut self) -> Result<(), Status> {
         self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
         loop {
@@ -177,23 +187,27 @@ impl WorkerStream<'_> {
             tokio::select! {
                 sent = self.outbox.send_next(), if has_messages => sent?,
                 // Before their inputs are read.
-                memory = reserve_tasks(&mut self.reserving, &self.connection.memory), if takes_tasks && has_tasks => {
+                memory = reserve_tasks(&mut self.reserving, &self.connection.incoming.responses), if takes_tasks && has_tasks => {
                     self.deliver(memory)?;
                 }
                 message = self.session.next(), if takes_tasks && !has_tasks => match message {
                     Some(message) => self.next = Some(message),
-                    None => return Err(self.session.why_closed().into()),
+                    None => return Err(Refusal::from(self.session.why_closed()).into()),
                 },
                 Some(result) = reports.next() => {
-                    self.outbox.add_result(result)?;
+                    self.outbox.add_result(result).map_err(Refusal::from)?;
                     while let Some(Some(next)) = reports.next().now_or_never() {
-                        self.outbox.add_result(next)?;
+                        self.outbox.add_result(next).map_err(Refusal::from)?;
                     }
                 }
-                inbound = self.connection.incoming.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
-                    let Ok(Some(inbound)) = inbound else { return Ok(()) };
-                    let inbound = self.receive(inbound)?.into_iter();
-                    reports.extend(inbound.map(|report| self.submit_report(report)));
+                inbound = self.connection.incoming.messages.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
+                    let Some(inbound) = inbound? else { return Ok(()) };
+                    let mut memory = self.connection.incoming.arrived.claim();
+                    let inbound = self.receive(inbound)?;
+                    let share = memory.bytes() / inbound.len().max(1);
+                    reports.extend(inbound.into_iter().map(|report| {
+                        self.submit_report(report, memory.split(share))
+                    }));
                 }
             }
         }
@@ -323,21 +337,23 @@ impl WorkerStream<'_> {
         }
     }
 
-    /// Submits a report.
+    /// Submits a report, which keeps its `memory` until it has a result.
     fn submit_report(
         &self,
         report: NumberedReport,
-    ) -> impl Future<Output = v1::MessageResult> + use<> {
+        memory: Reservation,
+    ) -> impl Future<Output = ReportResult> + use<> {
         let context = Arc::clone(&self.connection.context);
         let poller = self.session.poller();
         let (key, incarnation) = (poller.key.clone(), poller.incarnation);
         let (sequence, inbound) = report;
         async move {
             let result = reports::submit_report(context, key, incarnation, inbound).await;
-            v1::MessageResult {
+            let result = v1::MessageResult {
                 sequence,
                 result: Some(result),
-            }
+            };
+            ReportResult::new(result, memory)
         }
     }
 }
@@ -346,11 +362,12 @@ impl WorkerStream<'_> {
 mod tests {
     use super::*;
     use futures::stream;
+    use tonic::Code;
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_without_a_hello_is_ended_in_time() {
         let refusal = first_message(&mut stream::pending()).await.unwrap_err();
-        assert!(refusal.to_string().contains("hello_timeout"), "{refusal}");
+        assert_eq!(refusal.code(), Code::DeadlineExceeded, "{refusal}");
         let nothing = first_message(&mut stream::empty()).await;
         assert_eq!(nothing.unwrap(), None);
     }
@@ -362,6 +379,6 @@ mod tests {
             message: Some(Inbound::Slots(v1::WorkerSlots { max_tasks_total: 1 })),
         };
         let refusal = first_message(&mut stream::iter([Ok(slots)])).await;
-        assert!(!refusal.unwrap_err().may_succeed_later());
+        assert_eq!(refusal.unwrap_err().code(), Code::InvalidArgument);
     }
 }

@@ -1,0 +1,115 @@
+//! What has arrived in part: the node ends the oldest of it when it needs the memory.
+
+use super::overloaded;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tonic::Status;
+
+/// The requests, or the messages of streams, that have arrived in part, oldest first.
+#[derive(Clone, Debug)]
+pub(super) struct Partials {
+    /// For a further one, the oldest one is ended.
+    count_max: usize,
+    partials: Arc<Mutex<Numbered>>,
+}
+
+#[derive(Debug, Default)]
+struct Numbered {
+    number_next: u64,
+    by_number: BTreeMap<u64, Partial>,
+}
+
+#[derive(Debug)]
+struct Partial {
+    since: Instant,
+    /// Dropping it ends the request or the stream.
+    _ends: oneshot::Sender<()>,
+}
+
+/// Something that has arrived in part, among the others. It ends at its deadline, or when the node needs its memory.
+#[derive(Debug)]
+pub(super) struct Part {
+    place: Place,
+    deadline: Pin<Box<Sleep>>,
+}
+
+/// A place among those that have arrived in part, until it is dropped.
+#[derive(Debug)]
+struct Place {
+    partials: Partials,
+    number: u64,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Partials {
+    /// None yet, and at most `count_max`.
+    pub(super) fn new(count_max: usize) -> Self {
+        Self {
+            count_max,
+            partials: Arc::default(),
+        }
+    }
+
+    /// Adds one that has arrived in part, and that must arrive before `until`.
+    pub(super) fn add(&self, until: Instant) -> Part {
+        Part {
+            place: self.place(),
+            deadline: Box::pin(sleep_until(until)),
+        }
+    }
+
+    fn place(&self) -> Place {
+        let mut partials = self.lock();
+        if partials.by_number.len() >= self.count_max {
+            partials.by_number.pop_first();
+        }
+        let (ends, ended) = oneshot::channel();
+        let number = partials.number_next;
+        partials.number_next += 1;
+        let since = Instant::now();
+        let partial = Partial { since, _ends: ends };
+        partials.by_number.insert(number, partial);
+        Place {
+            partials: self.clone(),
+            number,
+            ended,
+        }
+    }
+
+    /// Ends the oldest one, if it began at least `age_min` ago.
+    pub(super) fn end_oldest(&self, age_min: Duration) {
+        let mut partials = self.lock();
+        if let Some(oldest) = partials.by_number.first_entry()
+            && oldest.get().since.elapsed() >= age_min
+        {
+            oldest.remove();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Numbered> {
+        self.partials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Part {
+    /// Waits until it must end although something of it is missing.
+    pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+        if Pin::new(&mut self.place.ended).poll(context).is_ready() {
+            return Poll::Ready(overloaded().into());
+        }
+        ready!(self.deadline.as_mut().poll(context));
+        let message = "expected the request to arrive in time, but a part of it is missing";
+        Poll::Ready(Status::deadline_exceeded(message))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.partials.lock().by_number.remove(&self.number);
+    }
+}
