@@ -110,6 +110,11 @@ impl Session {
         self.poll.next_ready()
     }
 
+    /// Waits until the poll is closed, even if messages are left.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.poll.closed()
+    }
+
     /// Uncounts a task that came with an entry and is not sent.
     pub fn discount_task(&self) {
         self.poll.discount_task();

@@ -20,12 +20,14 @@ use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
 use flotilla_engine::ids::Namespace;
 use flotilla_replica::OfferSource;
+use poll::ToSession;
 use polls::Polls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The open polls of this node.
 #[derive(Default)]
@@ -60,6 +62,7 @@ pub(crate) struct OpenPoll {
     worker: WorkerKey,
     number: u64,
     messages: Receiver<ToWorker>,
+    closed: CancellationToken,
 }
 
 impl OfferSource for Hub {
@@ -131,12 +134,18 @@ impl Hub {
             bytes_max: POLL_BYTES_MAX,
         });
         let worker = request.key.clone();
-        let number = self.lock().open(request, sender)?;
+        let closed = CancellationToken::new();
+        let session = ToSession {
+            messages: sender,
+            _closing: closed.clone().drop_guard(),
+        };
+        let number = self.lock().open(request, session)?;
         Ok(OpenPoll {
             hub: Arc::clone(self),
             worker,
             number,
             messages,
+            closed,
         })
     }
 
@@ -270,6 +279,11 @@ impl OpenPoll {
     /// The next message, if there is one already.
     pub(crate) fn next_ready(&mut self) -> Option<ToWorker> {
         self.messages.try_recv()
+    }
+
+    /// Waits until the poll is closed, whether messages are left or not.
+    pub(crate) fn closed(&self) -> WaitForCancellationFutureOwned {
+        self.closed.clone().cancelled_owned()
     }
 
     /// Sets the running total of tasks that the worker takes.
@@ -491,6 +505,7 @@ mod tests {
             hub.return_slots(&[], vec![delivery(&poll, task("charge"))]);
         }
         assert!(!hub.is_open(&worker("w")));
+        poll.closed().now_or_never().expect("it is closed");
         let mut count = 0;
         while let Some(Some(_)) = poll.next().now_or_never() {
             count += 1;

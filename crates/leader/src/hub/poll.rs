@@ -5,6 +5,7 @@ use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_engine::{Assignment, Offer, TaskToken};
 use std::collections::BTreeMap;
+use tokio_util::sync::DropGuard;
 
 /// An action of a namespace.
 pub type ActionKey = (Namespace, ActionName);
@@ -84,6 +85,13 @@ pub struct Request {
     pub is_embedded: bool,
 }
 
+/// The hub's end of what connects a poll with its session.
+pub(super) struct ToSession {
+    pub(super) messages: Sender<ToWorker>,
+    /// Tells the session that the poll is closed, although it may have messages left.
+    pub(super) _closing: DropGuard,
+}
+
 /// An open poll.
 ///
 /// Slots are counted as running totals, so that a task that crosses a message in flight is not
@@ -91,7 +99,7 @@ pub struct Request {
 pub(super) struct Poll {
     request: Request,
     action_keys: Vec<ActionKey>,
-    messages: Sender<ToWorker>,
+    session: ToSession,
     /// How many tasks the worker takes on this poll, since it opened.
     max_tasks_total: u64,
     /// How many of them were sent to it.
@@ -101,14 +109,14 @@ pub(super) struct Poll {
 }
 
 impl Poll {
-    pub(super) fn new(request: Request, messages: Sender<ToWorker>) -> Self {
+    pub(super) fn new(request: Request, session: ToSession) -> Self {
         let namespace = &request.key.namespace;
         let actions = request.actions.iter();
         let action_keys = actions.map(|action| (namespace.clone(), action.clone()));
         Self {
             action_keys: action_keys.collect(),
             request,
-            messages,
+            session,
             max_tasks_total: 0,
             sent: 0,
             offered: 0,
@@ -133,7 +141,7 @@ impl Poll {
 
     /// The channel to its worker.
     pub(super) fn messages(&self) -> Sender<ToWorker> {
-        self.messages.clone()
+        self.session.messages.clone()
     }
 
     /// Whether a slot is neither taken by a task nor offered to an entry in flight.
@@ -273,13 +281,18 @@ mod tests {
     use crate::channel::{Bounds, channel};
     use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PROCESSES_MAX};
     use flotilla_engine::{Entry, NodeId, Stamp};
+    use tokio_util::sync::CancellationToken;
 
     fn poll(request: Request) -> Poll {
         let bounds = Bounds {
             messages_max: 1,
             bytes_max: 1,
         };
-        Poll::new(request, channel(bounds).0)
+        let session = ToSession {
+            messages: channel(bounds).0,
+            _closing: CancellationToken::new().drop_guard(),
+        };
+        Poll::new(request, session)
     }
 
     fn request(concurrency: u32) -> Request {

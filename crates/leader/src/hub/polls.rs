@@ -2,9 +2,10 @@
 
 use super::PollSummary;
 use super::pending_actions::{PendingActions, ScanResult};
-use super::poll::{ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToWorker, WorkerKey};
+use super::poll::{
+    ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToSession, ToWorker, WorkerKey,
+};
 use crate::bug::PlantedBug;
-use crate::channel::Sender;
 use flotilla_engine::Offer;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
@@ -82,11 +83,7 @@ impl Polls {
         self.pending_actions.clear();
     }
 
-    pub(super) fn open(
-        &mut self,
-        request: Request,
-        messages: Sender<ToWorker>,
-    ) -> Result<u64, PollClosed> {
+    pub(super) fn open(&mut self, request: Request, session: ToSession) -> Result<u64, PollClosed> {
         if !self.is_taking {
             return Err(PollClosed::NotLeading);
         }
@@ -96,7 +93,7 @@ impl Polls {
         if let Some(older) = self.by_worker.insert(request.key.clone(), number) {
             self.remove(older);
         }
-        let poll = Poll::new(request, messages);
+        let poll = Poll::new(request, session);
         self.pending_actions.join(poll.action_keys(), number);
         self.open.insert(number, poll);
         Ok(number)

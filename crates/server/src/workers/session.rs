@@ -23,6 +23,7 @@ use futures::Stream;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
@@ -179,6 +180,7 @@ impl WorkerStream<'_> {
     async fn exchange(&mut self) -> Result<(), Status> {
         self.accept_hello().await?;
         let mut reports = FuturesUnordered::new();
+        let mut closed = pin!(self.session.closed());
         loop {
             self.count_slots()?;
             // Nothing here waits for the worker to read, except its next tasks.
@@ -189,6 +191,9 @@ impl WorkerStream<'_> {
                 // Before their inputs are read.
                 memory = reserve_tasks(&mut self.reserving, &self.connection.incoming.responses), if takes_tasks && has_tasks => {
                     self.deliver(memory)?;
+                }
+                () = &mut closed, if takes_tasks && has_tasks => {
+                    return Err(Refusal::from(self.session.why_closed()).into());
                 }
                 message = self.session.next(), if takes_tasks && !has_tasks => match message {
                     Some(message) => self.next = Some(message),
