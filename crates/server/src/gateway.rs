@@ -12,7 +12,7 @@ use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, Operation, Rejection, Reply, TaskToken};
+use flotilla_engine::{Command, CommandScope, Operation, Rejection, Reply, TaskToken};
 use flotilla_replica::Replica;
 use tokio::time::{Instant, timeout_at};
 
@@ -76,6 +76,21 @@ impl Gateway {
     /// The group that has what belongs to no namespace, and the view of the node as a whole.
     pub(crate) fn home(&self) -> GroupGateway<'_> {
         self.only_group()
+    }
+
+    /// Submits a command to the group of its scope. Every refusal says whether the command may have been applied.
+    ///
+    /// What only the home group may decide, such as that a namespace exists, goes to [`Gateway::home`] instead.
+    pub(crate) async fn submit<O: Operation>(
+        &self,
+        command: Command<O>,
+        deadline: Instant,
+    ) -> Result<O::Reply, Refusal> {
+        let group = match command.scope.clone().into() {
+            CommandScope::Cluster => self.home(),
+            CommandScope::Namespace(namespace) => self.of(&namespace),
+        };
+        group.submit(command, deadline).await
     }
 
     /// The log of slow commands.

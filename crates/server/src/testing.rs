@@ -81,8 +81,7 @@ impl StillNode {
     /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
         let command = body.into_command(Namespace::default_namespace());
-        let gateway = self.context.gateway.home();
-        let submitted = gateway.submit(command, deadline());
+        let submitted = self.context.gateway.submit(command, deadline());
         submitted.await.unwrap()
     }
 

@@ -108,7 +108,6 @@ impl Job {
     async fn submit(&self, body: Body) -> Result<Reply, Refusal> {
         let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + COMMAND_DEADLINE;
-        let gateway = self.shared.context.gateway.of(&self.namespace);
-        gateway.submit(command, deadline).await
+        self.shared.context.gateway.submit(command, deadline).await
     }
 }

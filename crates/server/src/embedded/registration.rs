@@ -117,11 +117,7 @@ impl Registration {
     async fn submit_within(&self, body: Body, time: Duration) -> Result<(), Refusal> {
         let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + time;
-        self.context
-            .gateway
-            .of(&self.namespace)
-            .submit(command, deadline)
-            .await?;
+        self.context.gateway.submit(command, deadline).await?;
         Ok(())
     }
 

@@ -70,7 +70,7 @@ impl Store {
         deadline: std::time::Instant,
     ) -> Result<O::Reply, KvError> {
         let command = self.scope.command(body);
-        let gateway = self.context.gateway.of(&self.scope.namespace);
+        let gateway = &self.context.gateway;
         self.wait(deadline, |until| gateway.submit(command.clone(), until))
     }
 

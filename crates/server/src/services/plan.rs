@@ -94,10 +94,6 @@ async fn reset(
         scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply::Done {} = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::ResetPlanResponse {})
 }

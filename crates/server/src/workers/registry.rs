@@ -48,11 +48,7 @@ pub(super) async fn heartbeat(
         load: request.current_load,
     };
     let command = Command::new(namespace, body);
-    let heard = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let heard = context.gateway.submit(command, deadline).await?;
     let status = if heard.is_draining {
         v1::WorkerStatus::Draining
     } else if request.current_load == 0 {
@@ -80,11 +76,7 @@ pub(super) async fn drain(
             incarnation: request.incarnation,
         },
     };
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::DrainResponse {})
 }
 
@@ -103,11 +95,7 @@ pub(super) async fn deregister(
         scope: request::namespace(&request.namespace)?,
         body,
     };
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::DeregisterResponse {})
 }
 

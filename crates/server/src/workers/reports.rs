@@ -75,7 +75,6 @@ async fn submit(
         Ok(body) => {
             context
                 .gateway
-                .of(&namespace)
                 .submit(body.into_command(namespace), deadline)
                 .await
         }

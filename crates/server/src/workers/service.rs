@@ -222,12 +222,8 @@ impl WorkerService for Workers {
                     content: request::info(&request.content)?,
                 },
             };
-            let reply::InfoAdded { number } = self
-                .context
-                .gateway
-                .of(&command.scope)
-                .submit(command, deadline)
-                .await?;
+            let reply::InfoAdded { number } =
+                self.context.gateway.submit(command, deadline).await?;
             Ok(v1::AddTaskInfoResponse { number })
         })
         .await

@@ -189,12 +189,7 @@ impl<O: Operation<Scope = Namespace>, MakeBody: Fn(DeadLetterSelector) -> O>
             request_id: request::draw_request_id(),
             ..batch
         });
-        context
-            .gateway
-            .of(&command.scope)
-            .submit(command, deadline)
-            .await
-            .map(Some)
+        context.gateway.submit(command, deadline).await.map(Some)
     }
 }
 

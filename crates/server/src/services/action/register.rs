@@ -43,11 +43,8 @@ pub(super) async fn register(
         scope: namespace.clone(),
         body,
     };
-    let reply::ActionRegistered { is_changed, .. } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::ActionRegistered { is_changed, .. } =
+        context.gateway.submit(command, deadline).await?;
     let changed = is_changed;
     let action = registry::find(context, &namespace, name, deadline).await?;
     Ok(v1::RegisterActionResponse {

@@ -100,11 +100,7 @@ pub(super) async fn enable(
     deadline: Instant,
 ) -> Result<v1::EnableActionResponse, Refusal> {
     let command = switch(&request.namespace, request.name, true, &request.request_id)?;
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableActionResponse {})
 }
 
@@ -115,11 +111,7 @@ pub(super) async fn disable(
     deadline: Instant,
 ) -> Result<v1::DisableActionResponse, Refusal> {
     let command = switch(&request.namespace, request.name, false, &request.request_id)?;
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableActionResponse {})
 }
 

@@ -61,11 +61,7 @@ pub(super) async fn cancel(
             reason: Some(request.reason).filter(|reason| !reason.is_empty()),
         },
     };
-    let reply::Done {} = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::CancelActionRunResponse {})
 }
 

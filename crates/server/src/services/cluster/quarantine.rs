@@ -72,7 +72,7 @@ pub(super) async fn release(
             number: request.number,
         },
     };
-    let reply::Done {} = context.gateway.home().submit(command, deadline).await?;
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::ReleaseQuarantinedResponse {})
 }
 
@@ -146,8 +146,7 @@ start:
             signal_id: None,
         });
         let command = body.into_command(Namespace::default_namespace());
-        let gateway = node.context.gateway.home();
-        let refused = gateway.submit(command, deadline()).await;
+        let refused = node.context.gateway.submit(command, deadline()).await;
         refused.unwrap_err()
     }
 

@@ -38,7 +38,7 @@ pub(super) async fn set(
         scope: ClusterScope,
         body,
     };
-    let reply::Done {} = context.gateway.home().submit(command, deadline).await?;
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::SetClusterSettingsResponse {})
 }
 

@@ -21,11 +21,7 @@ pub(super) async fn set(
         scope: request::namespace(&request.namespace)?,
         body: write(request)?,
     };
-    let reply::KeySet { version } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::KeySet { version } = context.gateway.submit(command, deadline).await?;
     Ok(v1::SetKeyResponse { version })
 }
 
@@ -67,11 +63,7 @@ pub(super) async fn delete(
         scope: request::namespace(&request.namespace)?,
         body: DeleteKey { key },
     };
-    let reply::Deleted { is_found } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
     Ok(v1::DeleteKeyResponse { deleted: is_found })
 }
 

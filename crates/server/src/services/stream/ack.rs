@@ -54,11 +54,7 @@ async fn submit_ack(
     deadline: Instant,
 ) -> Result<u32, Refusal> {
     let command = Command::new(request::namespace(namespace)?, body);
-    let settled = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let settled = context.gateway.submit(command, deadline).await?;
     Ok(settled.count)
 }
 
@@ -77,11 +73,7 @@ pub(super) async fn touch(
         extend_ms: request.extend_ms,
     };
     let command = Command::new(request::namespace(&request.namespace)?, body);
-    let touched = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let touched = context.gateway.submit(command, deadline).await?;
     Ok(v1::TouchRecordsResponse {
         ack_deadline_at_ms: touched.expires_at_ms,
     })

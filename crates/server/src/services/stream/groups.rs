@@ -31,11 +31,7 @@ pub(super) async fn create(
             new: new_group(&request.settings.unwrap_or_default())?,
         },
     };
-    let reply::GroupCreated { is_new } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::GroupCreated { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::CreateGroupResponse { created: is_new })
 }
 
@@ -166,10 +162,6 @@ pub(super) async fn delete(
         scope: request::namespace(&request.namespace)?,
         body: DeleteGroup { group },
     };
-    let reply::Deleted { is_found } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
     Ok(v1::DeleteGroupResponse { deleted: is_found })
 }

@@ -82,10 +82,6 @@ pub(super) async fn leave(
             incarnation: request.incarnation,
         },
     };
-    let reply::Deleted { is_found } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
     Ok(v1::LeaveGroupResponse { left: is_found })
 }

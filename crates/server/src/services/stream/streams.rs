@@ -29,11 +29,7 @@ pub(super) async fn create(
             settings,
         },
     };
-    let reply::StreamCreated { is_new } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::StreamCreated { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::CreateStreamResponse { created: is_new })
 }
 
@@ -105,10 +101,6 @@ pub(super) async fn delete(
         scope: request::namespace(&request.namespace)?,
         body: DeleteStream { stream },
     };
-    let reply::Deleted { is_found } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
     Ok(v1::DeleteStreamResponse { deleted: is_found })
 }

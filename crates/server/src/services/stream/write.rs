@@ -31,11 +31,7 @@ pub(super) async fn append(
             records,
         },
     };
-    let reply::RecordsAppended { first } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::RecordsAppended { first } = context.gateway.submit(command, deadline).await?;
     {
         let ids = successors(Some(first), |id| Some(RecordId::next(*id)));
         Ok(v1::AppendRecordsResponse {
@@ -75,10 +71,6 @@ pub(super) async fn trim(
             to,
         },
     };
-    let reply::Done {} = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::TrimStreamResponse {})
 }

@@ -30,11 +30,7 @@ pub(super) async fn invalidate(
                 after,
             },
         };
-        let reply: reply::CacheInvalidated = context
-            .gateway
-            .of(&command.scope)
-            .submit(command, deadline)
-            .await?;
+        let reply: reply::CacheInvalidated = context.gateway.submit(command, deadline).await?;
         plan_count += u64::from(reply.plan_count);
         if reply.next.is_none() {
             return Ok(v1::InvalidateCacheResponse { plan_count });

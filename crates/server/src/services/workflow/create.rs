@@ -44,11 +44,7 @@ pub(super) async fn create(
         revision,
         is_new,
         is_latest,
-    } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    } = context.gateway.submit(command, deadline).await?;
     Ok(v1::CreateWorkflowResponse {
         name,
         version,

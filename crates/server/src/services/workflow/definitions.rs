@@ -133,11 +133,7 @@ pub(super) async fn enable(
     deadline: Instant,
 ) -> Result<v1::EnableWorkflowResponse, Refusal> {
     let command = switch(&request.namespace, request.name, true, &request.request_id)?;
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::EnableWorkflowResponse {})
 }
 
@@ -148,11 +144,7 @@ pub(super) async fn disable(
     deadline: Instant,
 ) -> Result<v1::DisableWorkflowResponse, Refusal> {
     let command = switch(&request.namespace, request.name, false, &request.request_id)?;
-    context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    context.gateway.submit(command, deadline).await?;
     Ok(v1::DisableWorkflowResponse {})
 }
 

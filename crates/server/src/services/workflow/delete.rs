@@ -26,11 +26,7 @@ pub(super) async fn delete(
                 workflow: workflow.clone(),
             },
         };
-        let reply: reply::WorkflowDeleted = context
-            .gateway
-            .of(&command.scope)
-            .submit(command, deadline)
-            .await?;
+        let reply: reply::WorkflowDeleted = context.gateway.submit(command, deadline).await?;
         deleted |= reply.is_found;
         if !reply.has_more {
             return Ok(v1::DeleteWorkflowResponse { deleted });

@@ -24,11 +24,7 @@ pub(super) async fn add(
             content: request::info(&request.content)?,
         },
     };
-    let reply::InfoAdded { number } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply::InfoAdded { number } = context.gateway.submit(command, deadline).await?;
     Ok(v1::AddInfoResponse { number })
 }
 

@@ -42,11 +42,7 @@ pub(super) async fn signal(
     let reply::SignalAccepted {
         is_repeated,
         is_kept,
-    } = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    } = context.gateway.submit(command, deadline).await?;
     Ok(v1::SignalRunResponse {
         existing: is_repeated,
         kept: is_kept,
@@ -74,11 +70,7 @@ pub(super) async fn decide_approval(
         scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::ApprovalDecided = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply: reply::ApprovalDecided = context.gateway.submit(command, deadline).await?;
     Ok(v1::DecideApprovalResponse {
         step: reply.step.to_string(),
         visit: reply.visit,
@@ -183,11 +175,7 @@ pub(super) async fn resume(
         scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::RunResumed = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply: reply::RunResumed = context.gateway.submit(command, deadline).await?;
     Ok(v1::ResumeRunResponse {
         step: reply.step.map(|step| step.to_string()).unwrap_or_default(),
         queued: reply.is_queued,
@@ -213,11 +201,7 @@ pub(super) async fn cancel(
         scope: request::namespace(&request.namespace)?,
         body,
     };
-    let reply: reply::RunCancelled = context
-        .gateway
-        .of(&command.scope)
-        .submit(command, deadline)
-        .await?;
+    let reply: reply::RunCancelled = context.gateway.submit(command, deadline).await?;
     Ok(v1::CancelRunResponse {
         phase: convert::phase(reply.phase).into(),
         ended: reply.has_ended,
