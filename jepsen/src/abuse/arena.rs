@@ -25,6 +25,8 @@ pub(super) enum Port {
 pub(super) struct Arena {
     // The tasks are dropped before the cluster.
     pub(super) runtime: Runtime,
+    /// On another thread: the honest clients must not wait for the attackers' turn.
+    attackers: Runtime,
     pub(super) cluster: Cluster,
     attack: CancellationToken,
     is_secured: bool,
@@ -47,13 +49,10 @@ impl Arena {
             Cluster::on(scratch, &hosts, &flags)
         };
         cluster.await_health();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build();
         Self {
             cluster,
-            runtime: runtime.expect("a machine that runs a cluster has room for a thread"),
+            runtime: runtime(),
+            attackers: runtime(),
             attack: CancellationToken::new(),
             is_secured: needs.is_secured,
         }
@@ -62,7 +61,7 @@ impl Arena {
     /// Starts a task of an attacker, which ends with the attack.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let attack = self.attack.clone();
-        self.runtime.spawn(async move {
+        self.attackers.spawn(async move {
             tokio::select! {
                 () = attack.cancelled() => {}
                 () = task => {}
@@ -108,6 +107,16 @@ impl Arena {
     /// When an endpoint is not an address.
     pub(super) fn client(&self, first: usize, timeout: Duration) -> Client {
         let _guard = self.runtime.enter();
+        self.connect(first, timeout)
+    }
+
+    /// As [`Self::client`], for an attacker.
+    pub(super) fn attacker(&self, first: usize, timeout: Duration) -> Client {
+        let _guard = self.attackers.enter();
+        self.connect(first, timeout)
+    }
+
+    fn connect(&self, first: usize, timeout: Duration) -> Client {
         let mut endpoints = self.cluster.endpoints();
         let count = endpoints.len();
         endpoints.rotate_left(first % count);
@@ -175,6 +184,14 @@ impl Arena {
         let text = delay.as_millis().to_string();
         faults::set(self.cluster.scratch(), node, "fsync", &text);
     }
+}
+
+fn runtime() -> Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    runtime.expect("a machine that runs a cluster has room for a thread")
 }
 
 fn host(scratch: &Scratch, id: u64, needs: &Needs) -> Host {

@@ -75,7 +75,7 @@ impl Abuse for HungryGuests {
 
     fn begin(&mut self, arena: &mut Arena) -> String {
         for number in 0..Self::CALLS {
-            let client = arena.client(number, Duration::from_secs(10));
+            let client = arena.attacker(number, Duration::from_secs(10));
             arena.spawn(async move {
                 loop {
                     let request = flotilla_client::v1::InvokeActionRequest {

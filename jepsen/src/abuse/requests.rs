@@ -139,7 +139,7 @@ impl Abuse for LargeRequests {
     fn begin(&mut self, arena: &mut Arena) -> String {
         let leader = arena.cluster.leader();
         for number in 0..Self::CLIENTS {
-            let client = arena.client(number, CALL_TIMEOUT);
+            let client = arena.attacker(number, CALL_TIMEOUT);
             arena.spawn(append(client, Self::RECORDS));
         }
         arena.pass(Duration::from_secs(2));
@@ -194,7 +194,7 @@ impl Abuse for NoisyNamespace {
 
     fn begin(&mut self, arena: &mut Arena) -> String {
         for number in 0..Self::CLIENTS {
-            let client = arena.client(number, CALL_TIMEOUT).with_namespace("noisy");
+            let client = arena.attacker(number, CALL_TIMEOUT).with_namespace("noisy");
             arena.spawn(async move {
                 loop {
                     let request = v1::SetKeyRequest {
@@ -269,7 +269,7 @@ impl Abuse for Watchers {
 
     fn begin(&mut self, arena: &mut Arena) -> String {
         for number in 0..Self::WATCHERS {
-            let client = arena.client(number, CALL_TIMEOUT);
+            let client = arena.attacker(number, CALL_TIMEOUT);
             let request = v1::WatchRunRequest {
                 run_id: self.run_id.clone(),
                 ..v1::WatchRunRequest::default()
@@ -282,7 +282,7 @@ impl Abuse for Watchers {
                 }
             });
         }
-        let (client, run_id) = (arena.client(1, CALL_TIMEOUT), self.run_id.clone());
+        let (client, run_id) = (arena.attacker(1, CALL_TIMEOUT), self.run_id.clone());
         arena.spawn(async move {
             loop {
                 sleep(Self::EVENT_PAUSE).await;
