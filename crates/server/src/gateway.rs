@@ -188,34 +188,34 @@ impl<'g> GroupGateway<'g> {
         if freshness == Freshness::Linearizable {
             self.catch_up(deadline).await?;
         }
-        let scanned = timeout_at(deadline, self.scan_here(read)).await;
-        scanned.map_err(|_| {
+        let bytes = READ_BYTES.min(self.reads.bytes_max());
+        let memory = timeout_at(deadline, self.reads.reserve(bytes)).await;
+        let memory = memory.map_err(|_| {
             Refusal::overloaded(
                 "expected memory for the read, but until the deadline other reads used all of it",
             )
-        })?
+        })?;
+        // The thread has the memory: it reads to the end, even if the caller does not wait for it.
+        let (found, _memory) = self
+            .scan_here(move |reader| Ok((read(reader)?, memory)))
+            .await?;
+        Ok(found)
     }
 
-    /// As `scan`, of this node's applied state, however long it takes.
-    ///
-    /// The caller has the result without memory reserved for it: it must make it a response before it waits for anything
-    /// else, or have reserved memory for it.
+    /// As `scan`, of this node's applied state, without memory of its reads: for what the node itself reads, one at a time,
+    /// and for reads whose memory is reserved.
     pub(crate) async fn scan_here<T: Send + 'static>(
         self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let bytes = READ_BYTES.min(self.reads.bytes_max());
-        let memory = self.reads.reserve(bytes).await;
         let replica = self.replica.clone();
-        // The thread has the memory: it reads to the end, even if the caller does not wait for it.
-        let scan = move || (replica.view(|view| read(view)), memory);
-        let scanned = tokio::task::spawn_blocking(scan).await;
-        let (found, _memory) = scanned.map_err(|error| {
+        let scan = move || replica.view(|view| read(view));
+        let scanned = tokio::task::spawn_blocking(scan).await.map_err(|error| {
             Refusal::internal(format!(
                 "expected to read the state, but the reader failed: {error}"
             ))
         })?;
-        Ok(found??)
+        Ok(scanned??)
     }
 
     /// Reads a few rows of this node's applied state, without waiting.
@@ -240,6 +240,7 @@ fn typed<O: Operation>(reply: Reply) -> Result<O::Reply, Refusal> {
 mod tests {
     use super::*;
     use crate::testing::StillNode;
+    use futures::FutureExt;
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -253,7 +254,8 @@ mod tests {
             .await
             .expect_err("all is used");
         assert!(refused.may_succeed_later());
-        let waiting = scan(Duration::from_secs(60));
+        let mut waiting = Box::pin(scan(Duration::from_secs(60)));
+        assert!(waiting.as_mut().now_or_never().is_none(), "it waits");
         drop(all);
         assert_eq!(waiting.await.expect("there is memory"), 1);
         assert_eq!(reads.bytes_reserved(), 0);
@@ -265,7 +267,8 @@ mod tests {
         let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
         let (began, mut beginning) = tokio::sync::mpsc::channel(1);
         let (finish, finishing) = mpsc::channel::<()>();
-        let scan = gateway.scan_here(move |_| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let scan = gateway.scan(Freshness::Stale, deadline, move |_| {
             began.blocking_send(()).expect("the test waits for it");
             // An error says that the test has dropped the sender.
             finishing.recv().ok();

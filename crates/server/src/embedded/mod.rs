@@ -22,8 +22,6 @@ mod verdict;
 mod worker;
 
 use crate::context::Context;
-use crate::gateway::Freshness;
-use crate::limits::BACKGROUND_DEADLINE;
 use embedded_workers::EmbeddedWorkers;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::store::{Reader, StoreError};
@@ -38,7 +36,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// The delay before a failed read of the actions is retried.
@@ -118,9 +116,8 @@ async fn supervise(shared: Shared) {
             }
             Ok(wanted)
         };
-        let deadline = Instant::now() + BACKGROUND_DEADLINE;
         // A node that has just started cannot read yet.
-        let Ok(wanted) = gateway.scan(Freshness::Stale, deadline, wanted).await else {
+        let Ok(wanted) = gateway.scan_here(wanted).await else {
             tokio::select! {
                 () = sleep(READ_AGAIN_DELAY) => continue,
                 () = stop.cancelled() => break,

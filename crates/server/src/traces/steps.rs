@@ -6,8 +6,6 @@
 use super::step;
 use super::tracer::Tracer;
 use crate::context::Context;
-use crate::gateway::Freshness;
-use crate::limits::BACKGROUND_DEADLINE;
 use flotilla_engine::ids::{Namespace, RunId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Effect, view};
@@ -15,7 +13,6 @@ use flotilla_replica::{AppliedBatch, Notice, Subscription};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 /// Exports steps that end from the subscription on. Ends with `context.shutdown`.
 pub(crate) fn start(
@@ -59,8 +56,7 @@ async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
     };
     // The entry is one of this node's only group.
     let gateway = context.gateway.home();
-    let deadline = Instant::now() + BACKGROUND_DEADLINE;
-    match gateway.scan(Freshness::Stale, deadline, read).await {
+    match gateway.scan_here(read).await {
         Ok(visits) => {
             for visit in visits {
                 if let Some(placed) = tracer.place(&visit.key, visit.trace.as_ref()) {

@@ -2,6 +2,8 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::limits::BACKGROUND_DEADLINE;
 use crate::watch::{self, RunChanges, Watch};
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{ActionRunNumber, Namespace};
@@ -43,7 +45,9 @@ pub(super) async fn until_ended(
     let whole = async || {
         let namespace = namespace.clone();
         let look_up = move |reader: &dyn Reader| view::action_run(reader, &namespace, number);
-        gateway.scan_here(look_up).await?.ok_or_else(missing)
+        let deadline = Instant::now() + BACKGROUND_DEADLINE;
+        let found = gateway.scan(Freshness::Stale, deadline, look_up).await?;
+        found.ok_or_else(missing)
     };
     let found = look()?;
     if !found.record.status.is_open() || until <= Instant::now() {
