@@ -22,30 +22,38 @@ pub(crate) const REQUEST_BYTES: usize = 8 << 10;
 pub(crate) const MESSAGE_COPIES: usize = 3;
 /// Requests that have arrived in part; for a further one, the oldest one is ended.
 pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
-/// The least memory for open streams of requests, even if a 64th of the node's memory is less. In bytes.
-pub(crate) const STREAMS_BYTES_MIN: usize = 4 << 20;
+/// The least memory for open streams of requests, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const STREAMS_BYTES_MIN: usize = 8 << 20;
 /// The most memory for open streams of requests, regardless of the node's memory. In bytes.
-pub(crate) const STREAMS_BYTES_MAX: usize = 64 << 20;
-/// What an open stream of requests counts for, beside its messages. In bytes.
-pub(crate) const STREAM_BYTES: usize = 8 << 10;
+pub(crate) const STREAMS_BYTES_MAX: usize = 256 << 20;
+/// What an open stream of requests counts for: its buffers, and a small message. In bytes.
+pub(crate) const STREAM_BYTES: usize = 24 << 10;
 /// The least memory for messages of streams, even if a 32nd of the node's memory is less. In bytes.
-pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 16 << 20;
+pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 8 << 20;
 /// The most memory for messages of streams, regardless of the node's memory. In bytes.
 pub(crate) const STREAM_MESSAGES_BYTES_MAX: usize = 256 << 20;
+/// A message up to this size waits for the memory of its own stream only. In bytes.
+pub(crate) const SMALL_MESSAGE_BYTES: usize = 2 << 10;
 /// A message of a stream of requests. In bytes.
 pub(crate) const STREAM_MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// Messages of streams that wait for memory; a further one ends its stream.
+/// Large messages of streams that wait for memory; a further one ends its stream.
 pub(crate) const MESSAGES_WAITING_MAX: usize = 64;
 /// How long a message of a stream may wait for memory.
 pub(crate) const MESSAGE_MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
-/// A stream whose message has been incomplete for this long ends if others need its memory.
-pub(crate) const INCOMPLETE_MIN: Duration = Duration::from_secs(1);
+/// How long a message that is completed beyond the memory of all others may go without progress.
+pub(crate) const COMPLETION_STALL_MAX: Duration = Duration::from_millis(250);
+/// A stream whose first message has not arrived for this long ends if there are too many streams.
+pub(crate) const NEWCOMER_MIN: Duration = Duration::from_secs(1);
 /// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
 pub(crate) const RESPONSES_BYTES_MIN: usize = 32 << 20;
 /// The most memory for unsent responses and stream messages, regardless of the node's memory. In bytes.
 pub(crate) const RESPONSES_BYTES_MAX: usize = 1 << 30;
-/// Unary responses up to this size do not count: the request has reserved as much. In bytes.
-pub(crate) const RESPONSE_BYTES: usize = REQUEST_BYTES;
+/// What a unary response counts for, beside its message. In bytes.
+pub(crate) const RESPONSE_BYTES: usize = 512;
+/// A response uses the memory of its request if that has one in this many of the bytes that are needed.
+pub(crate) const REQUEST_PART: usize = 4;
+/// A part of a response that is sent as a whole. In bytes.
+pub(crate) const PART_BYTES: usize = 64 << 10;
 /// How often a response may be in memory: as a message, and encoded.
 pub(crate) const RESPONSE_COPIES: usize = 2;
 /// The least memory for unsent results of watches, even if a sixteenth of the node's memory is less. In bytes.
@@ -54,21 +62,21 @@ pub(crate) const VIEWS_BYTES_MIN: usize = 16 << 20;
 pub(crate) const VIEWS_BYTES_MAX: usize = 256 << 20;
 /// The memory that a watch reserves for a read until all of its result is sent. In bytes.
 pub(crate) const VIEW_BYTES_MAX: usize = 4 << 20;
-/// The least memory for reads in progress, even if a sixteenth of the node's memory is less. In bytes.
-pub(crate) const READS_BYTES_MIN: usize = 16 << 20;
+/// The least memory for reads in progress, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const READS_BYTES_MIN: usize = 8 << 20;
 /// The most memory for reads in progress, regardless of the node's memory. In bytes.
 pub(crate) const READS_BYTES_MAX: usize = 256 << 20;
 /// The memory that a read of many or large rows reserves: its result, and the record that it decodes. In bytes.
 pub(crate) const READ_BYTES: usize = 2 * VIEW_BYTES_MAX;
 /// A caller that has read nothing of a response for this long is disconnected if others need its memory.
-pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(10);
+pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
 /// How often the node looks for callers that do not read, while responses wait for memory.
 pub(crate) const UNREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Commands that wait for the leader's next entries, if a sixteenth of the node's memory is less. In bytes.
 pub(crate) const QUEUE_BYTES_MIN: usize = 2 * ENTRY_BYTES_MAX;
 /// Commands that wait for the leader's next entries, however much memory the node has. In bytes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 128 << 20;
-/// How long a request that is one message may take to arrive.
+/// How long a request that is one message, or a message of a stream, may take to arrive.
 pub(crate) const RECEIVING_MAX: Duration = Duration::from_secs(30);
 /// How long the caller of a shed request should wait.
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
@@ -254,8 +262,9 @@ const _: () = assert!(READ_BYTES_MAX as usize + PAYLOAD_BYTES_MAX <= VIEW_BYTES_
 const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_BYTES);
 const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
 const _: () = assert!(MESSAGE_COPIES * ADMIN_MESSAGE_BYTES_MAX + REQUEST_BYTES <= ADMIN_BYTES_MAX);
-// Any message of a stream fits, even on the smallest node: the largest completion, and the names of all tasks of a worker.
-const _: () = assert!(MESSAGE_COPIES * STREAM_MESSAGE_BYTES_MAX <= STREAM_MESSAGES_BYTES_MIN);
+// The transport allocates two buffers of 8 KiB for each stream.
+const _: () = assert!(MESSAGE_COPIES * SMALL_MESSAGE_BYTES + (16 << 10) <= STREAM_BYTES);
+// A message of a stream has room for the largest completion, and for the names of all tasks of a worker.
 const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < STREAM_MESSAGE_BYTES_MAX);
 const _: () = assert!(HELD_TASKS_MAX * 128 < STREAM_MESSAGE_BYTES_MAX);
 const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);

@@ -1,25 +1,28 @@
 //! How responses are sent: how much memory they may take until their callers have read them.
 //!
-//! A large response counts against the node's memory until it is sent, and so does each message of a stream. A caller that
-//! does not read would keep that memory. So when none is left, the connection of the caller whose response has waited for
-//! longest is closed, if it has waited for [`UNREAD_MAX`].
+//! A response counts against the node's memory until it is sent, and so does each message of a stream. A caller that does
+//! not read would keep that memory. So when none is left, the connection of the caller that has read nothing for longest is
+//! closed, if for at least [`UNREAD_MAX`].
 
 use crate::errors::Refusal;
 use crate::limits::{
-    RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX, VIEW_BYTES_MAX,
+    PART_BYTES, REQUEST_PART, RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX,
+    VIEW_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
 use crate::receiving::RequestMemory;
+use bytes::{BufMut, BytesMut};
 use flotilla_leader::channel::Receiver;
 use flotilla_replica::Caller;
 use futures::Stream;
 use hyper::body::{Frame, SizeHint};
 use prost::Message;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::time::{Instant, interval_at};
 use tonic::Request;
 use tonic::body::Body;
@@ -53,7 +56,8 @@ pub(crate) struct Unsent {
 #[derive(Debug)]
 struct Place {
     unread: Arc<Mutex<Unread>>,
-    number: u64,
+    /// It changes under the lock.
+    number: AtomicU64,
     caller: Caller,
 }
 
@@ -67,10 +71,17 @@ pub(crate) struct ResponseMemory {
     encoded: Encoded,
 }
 
-/// The memory of the messages that the next part of a body consists of.
+/// The messages that the next frame of a body stands for.
 #[derive(Clone, Debug, Default)]
 struct Encoded {
-    messages: Arc<Mutex<Vec<Unsent>>>,
+    messages: Arc<Mutex<Vec<EncodedMessage>>>,
+}
+
+#[derive(Debug)]
+struct EncodedMessage {
+    /// Its bytes, if the frame has only an empty message in its place.
+    content: Option<Bytes>,
+    memory: Vec<Unsent>,
 }
 
 impl Responses {
@@ -160,29 +171,41 @@ fn lock(unread: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
     unread.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Unread {
+    fn add(&mut self, caller: &Caller) -> u64 {
+        let number = self.number_next;
+        self.number_next += 1;
+        let entry = (Instant::now(), caller.clone());
+        self.by_number.insert(number, entry);
+        number
+    }
+}
+
 impl Place {
     fn last(unread: &Arc<Mutex<Unread>>, caller: &Caller) -> Self {
-        let mut places = lock(unread);
-        let number = places.number_next;
-        places.number_next += 1;
-        let entry = (Instant::now(), caller.clone());
-        places.by_number.insert(number, entry);
+        let number = lock(unread).add(caller);
         Self {
             unread: unread.clone(),
-            number,
+            number: AtomicU64::new(number),
             caller: caller.clone(),
         }
     }
 
-    /// A place that begins now.
-    fn renewed(&self) -> Self {
-        Self::last(&self.unread, &self.caller)
+    /// Moves it behind all others: the caller has read.
+    fn renew(&self) {
+        let mut unread = lock(&self.unread);
+        let number = self.number.load(Ordering::Relaxed);
+        if unread.by_number.remove(&number).is_some() {
+            let number = unread.add(&self.caller);
+            self.number.store(number, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        lock(&self.unread).by_number.remove(&self.number);
+        let number = *self.number.get_mut();
+        lock(&self.unread).by_number.remove(&number);
     }
 }
 
@@ -190,10 +213,10 @@ impl Unsent {
     /// Splits off up to `bytes` of it, as the memory of a message that is to be sent now. The caller has read, so what is left
     /// waits from now on.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
-        self.place = self.place.renewed();
+        self.place.renew();
         Self {
             reservation: self.reservation.split(bytes),
-            place: self.place.renewed(),
+            place: Place::last(&self.place.unread, &self.place.caller),
         }
     }
 }
@@ -225,28 +248,29 @@ impl ResponseMemory {
         self.responses.reserve_view().await
     }
 
-    /// A unary response, whose memory counts until it is sent. It uses that of its request if that is enough, so no small
-    /// response and no result of a batch is refused.
+    /// A unary response, whose memory counts until it is sent. It uses that of its request if it has most of what is
+    /// needed: then no result of a command is refused.
     ///
     /// # Errors
     /// That of an overloaded node.
     pub(crate) fn respond<T: Message>(&self, message: T) -> Result<tonic::Response<T>, Refusal> {
         let bytes = message.encoded_len();
-        let bytes = if bytes > RESPONSE_BYTES {
-            bytes.saturating_mul(RESPONSE_COPIES)
+        let bytes = bytes.saturating_mul(RESPONSE_COPIES) + RESPONSE_BYTES;
+        let of_request = self.request.take(bytes);
+        let unsent = if of_request.bytes() >= bytes / REQUEST_PART {
+            Some(self.unsent(of_request))
         } else {
-            RESPONSE_BYTES
-        };
-        let unsent = match self.request.take(bytes) {
-            Some(memory) => Some(self.unsent(memory)),
-            None => self.responses.try_reserve(bytes, &self.caller),
+            self.responses.try_reserve(bytes, &self.caller)
         };
         let unsent = unsent.ok_or_else(|| {
             Refusal::overloaded(
                 "expected enough memory for the response, but unsent responses use all of it",
             )
         })?;
-        self.encoded.add(unsent);
+        self.encoded.add(EncodedMessage {
+            content: None,
+            memory: vec![unsent],
+        });
         Ok(tonic::Response::new(message))
     }
 
@@ -265,21 +289,22 @@ impl ResponseMemory {
             Body::new(Sending {
                 body,
                 encoded: self.encoded,
+                next: VecDeque::new(),
             })
         })
     }
 }
 
 impl Encoded {
-    fn add(&self, message: Unsent) {
+    fn add(&self, message: EncodedMessage) {
         self.lock().push(message);
     }
 
-    fn take(&self) -> Vec<Unsent> {
+    fn take(&self) -> Vec<EncodedMessage> {
         mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Unsent>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<EncodedMessage>> {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -288,12 +313,14 @@ impl Encoded {
 struct Sending {
     body: Body,
     encoded: Encoded,
+    /// What is to be sent before anything else, and its memory.
+    next: VecDeque<(Bytes, Arc<Vec<Unsent>>)>,
 }
 
 /// A part of a body, and the memory of its messages. The transport may keep it after the body has ended.
 struct Part {
     bytes: Bytes,
-    _memory: Vec<Unsent>,
+    memory: Arc<Vec<Unsent>>,
 }
 
 impl AsRef<[u8]> for Part {
@@ -302,16 +329,47 @@ impl AsRef<[u8]> for Part {
     }
 }
 
-impl Sending {
-    fn counted(&self, bytes: Bytes) -> Bytes {
-        let memory = self.encoded.take();
-        if memory.is_empty() {
-            return bytes;
+impl Drop for Part {
+    fn drop(&mut self) {
+        // If other parts are left, the caller has read this one.
+        if Arc::strong_count(&self.memory) > 1 {
+            self.memory.iter().for_each(|unsent| unsent.place.renew());
         }
-        Bytes::from_owner(Part {
-            bytes,
-            _memory: memory,
-        })
+    }
+}
+
+impl Sending {
+    /// Adds what a frame stands for.
+    fn add(&mut self, frame: Bytes) {
+        let (streamed, unary): (Vec<_>, Vec<_>) = self
+            .encoded
+            .take()
+            .into_iter()
+            .partition(|message| message.content.is_some());
+        if streamed.is_empty() {
+            let memory = unary.into_iter().flat_map(|message| message.memory);
+            self.next.push_back((frame, Arc::new(memory.collect())));
+        }
+        for EncodedMessage { content, memory } in streamed {
+            let content = content.unwrap_or_default();
+            self.next.push_back((content, Arc::new(memory)));
+        }
+    }
+
+    /// The next part. It is short, so that a caller that reads slowly is seen to read.
+    fn next_part(&mut self) -> Option<Bytes> {
+        let (bytes, memory) = self.next.front_mut()?;
+        let part = Part {
+            bytes: bytes.split_to(bytes.len().min(PART_BYTES)),
+            memory: memory.clone(),
+        };
+        if bytes.is_empty() {
+            self.next.pop_front();
+        }
+        if part.memory.is_empty() {
+            return Some(part.bytes.clone());
+        }
+        Some(Bytes::from_owner(part))
     }
 }
 
@@ -323,24 +381,37 @@ impl hyper::body::Body for Sending {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
-        let next = Pin::new(&mut self.body).poll_frame(context);
-        next.map_ok(|frame| frame.map_data(|bytes| self.counted(bytes)))
+        loop {
+            if let Some(part) = self.next_part() {
+                return Poll::Ready(Some(Ok(Frame::data(part))));
+            }
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.add(data),
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                ended => return Poll::Ready(ended),
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.next.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match self.next.is_empty() {
+            true => self.body.size_hint(),
+            false => SizeHint::default(),
+        }
     }
 }
 
 /// A message of a stream, and its memory.
 pub(crate) struct Counted<T> {
     pub(crate) message: T,
-    /// `None` if the message is too small to count.
-    pub(crate) memory: Option<Unsent>,
+    /// Empty if the message is too small to count.
+    pub(crate) memory: Vec<Unsent>,
 }
 
 impl<T> Counted<T> {
@@ -348,7 +419,7 @@ impl<T> Counted<T> {
     pub(crate) fn new(message: T, memory: Unsent) -> Self {
         Self {
             message,
-            memory: Some(memory),
+            memory: vec![memory],
         }
     }
 
@@ -356,7 +427,7 @@ impl<T> Counted<T> {
     pub(crate) fn small(message: T) -> Self {
         Self {
             message,
-            memory: None,
+            memory: Vec::new(),
         }
     }
 
@@ -371,30 +442,40 @@ impl<T> Counted<T> {
 
 /// The messages of a stream, which keep their memory until they are sent.
 ///
-/// The transport encodes the messages that it takes into one part of the body, before it takes others.
+/// They are encoded here, because the buffer of the transport keeps the size of its largest message for as long as the
+/// stream lives. The transport gets an empty message for each.
 pub(crate) struct CountedStream<T> {
     messages: Receiver<Counted<T>>,
     encoded: Encoded,
 }
 
-impl<T> Stream for CountedStream<T> {
-    type Item = T;
+impl<M: Message + Default> Stream for CountedStream<Result<M, tonic::Status>> {
+    type Item = Result<M, tonic::Status>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let next = Pin::new(&mut self.messages).poll_next(context);
-        next.map(|next| {
-            let Counted { message, memory } = next?;
-            memory
-                .into_iter()
-                .for_each(|memory| self.encoded.add(memory));
-            Some(message)
-        })
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(Pin::new(&mut self.messages).poll_next(context));
+        Poll::Ready(next.map(|Counted { message, memory }| {
+            let content = Some(framed(&message?));
+            self.encoded.add(EncodedMessage { content, memory });
+            Ok(M::default())
+        }))
     }
+}
+
+/// A message as it is sent: after a byte that says that it is not compressed, and its length.
+fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(5 + length);
+    framed.put_u8(0);
+    framed.put_u32(u32::try_from(length).expect("a message is far below 4 GiB"));
+    message.encode(&mut framed).expect("it has the capacity");
+    framed.freeze()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::REQUEST_BYTES;
     use flotilla_leader::channel::{Bounds, channel};
     use futures::{FutureExt, StreamExt};
     use hyper::body::Body as _;
@@ -407,7 +488,7 @@ mod tests {
     }
 
     fn memory_of(responses: &Responses) -> ResponseMemory {
-        let request = RequestMemory::reserve(&MemoryPool::new(RESPONSE_BYTES));
+        let request = RequestMemory::reserve(&MemoryPool::new(REQUEST_BYTES));
         responses.memory_for(Caller::default(), request.expect("it is free"))
     }
 
@@ -470,33 +551,81 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_counts_until_it_is_sent_and_a_small_one_uses_its_requests_memory() {
-        let responses = responses(RESPONSE_COPIES * 2 * RESPONSE_BYTES);
-        let requests = MemoryPool::new(RESPONSE_BYTES);
-        let request = RequestMemory::reserve(&requests).expect("it is free");
-        let memory = responses.memory_for(Caller::default(), request);
-        // A message whose encoded form has these bytes: a field of text takes 3 more, if it is longer than 127 bytes.
-        let message = |bytes: usize| "x".repeat(bytes - 3);
-        let respond = |bytes| memory.respond(message(bytes));
-        respond(RESPONSE_BYTES).expect("the request has as much");
-        assert_eq!(responses.pool.bytes_reserved(), 0);
-        respond(2 * RESPONSE_BYTES).expect("there is memory");
-        let refused = respond(RESPONSE_BYTES + 1).expect_err("all is used");
-        assert!(refused.may_succeed_later());
-        let body = Body::new(axum::body::Body::from("response"));
-        let mut body = memory.keep_until_sent(Response::new(body)).into_body();
-        let part = next(&mut body).await;
-        drop(body);
-        assert_eq!(part.as_deref(), Some(&b"response"[..]));
-        let reserved = || (responses.pool.bytes_reserved(), requests.bytes_reserved());
-        let all = (responses.pool.bytes_max(), requests.bytes_max());
-        assert_eq!(reserved(), all, "the transport has it");
-        drop(part);
-        assert_eq!(reserved(), (0, 0));
+    async fn a_response_counts_until_it_is_sent() {
+        let message = |bytes: usize| "x".repeat(bytes);
+        // (bytes of the message, whether its request has enough memory)
+        for (bytes, is_of_request) in [(100, true), (15_000, true), (100_000, false)] {
+            let responses = responses(1 << 20);
+            let requests = MemoryPool::new(REQUEST_BYTES);
+            let request = RequestMemory::reserve(&requests).expect("it is free");
+            let memory = responses.memory_for(Caller::default(), request);
+            memory.respond(message(bytes)).expect("there is memory");
+            let body = Body::new(axum::body::Body::from(message(bytes)));
+            let mut body = memory.keep_until_sent(Response::new(body)).into_body();
+            let first = next(&mut body).await.expect("it has parts");
+            let reserved = || (requests.bytes_reserved(), responses.pool.bytes_reserved());
+            let (of_request, of_responses) = reserved();
+            assert_eq!(of_request > 0, is_of_request, "{bytes}");
+            assert_eq!(of_responses > 0, !is_of_request, "{bytes}");
+            let rest = next(&mut body).await;
+            drop(body);
+            let sent = first.len() + rest.as_ref().map_or(0, Bytes::len);
+            assert_eq!(sent, bytes);
+            drop(first);
+            assert_eq!(reserved() == (0, 0), rest.is_none(), "{bytes}");
+            drop(rest);
+            assert_eq!(reserved(), (0, 0));
+        }
     }
 
     #[tokio::test]
-    async fn messages_of_a_stream_count_until_they_are_sent() {
+    async fn a_large_read_is_refused_without_memory_and_the_result_of_a_batch_is_not() {
+        let responses = responses(100);
+        let _used = responses.pool.try_reserve(1);
+        let requests = MemoryPool::new(1 << 20);
+        let memory = || {
+            let request = RequestMemory::reserve(&requests).expect("it is free");
+            (
+                responses.memory_for(Caller::default(), request.clone()),
+                request,
+            )
+        };
+        let result = "x".repeat(100_000);
+        let refused = memory()
+            .0
+            .respond(result.clone())
+            .expect_err("there is no memory");
+        assert!(refused.may_succeed_later());
+        let (of_batch, request) = memory();
+        assert!(request.grow(20_000));
+        of_batch
+            .respond(result)
+            .expect("its request has most of it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_reads_slowly_is_not_disconnected() {
+        let responses = responses(1 << 20);
+        let (slow, closed) = caller();
+        let request = RequestMemory::reserve(&MemoryPool::new(REQUEST_BYTES));
+        let memory = responses.memory_for(slow, request.expect("it is free"));
+        let message = "x".repeat(4 * PART_BYTES);
+        memory.respond(message.clone()).expect("there is memory");
+        let body = Body::new(axum::body::Body::from(message));
+        let mut body = memory.keep_until_sent(Response::new(body)).into_body();
+        for _ in 0..3 {
+            advance(UNREAD_MAX / 2).await;
+            drop(next(&mut body).await);
+            responses.close_unread();
+        }
+        assert!(!closed.is_cancelled());
+        advance(UNREAD_MAX).await;
+        responses.close_unread();
+        assert!(closed.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_stream_are_sent_whole_and_count_until_then() {
         let responses = responses(1_000);
         let memory = memory_of(&responses);
         let (sender, receiver) = channel(Bounds {
@@ -504,17 +633,25 @@ mod tests {
             bytes_max: 100,
         });
         for bytes in [100, 200, 300] {
-            let counted = Counted::new(bytes, memory.reserve_message(bytes).await);
+            let message = Ok("x".repeat(bytes - 10));
+            let counted = Counted::new(message, memory.reserve_message(bytes).await);
             sender.try_send(counted, 10).expect("there is room");
         }
         drop(sender);
-        let encode = |bytes| Ok::<_, Infallible>(Bytes::from(vec![0; bytes]));
-        let encoded = axum::body::Body::from_stream(memory.stream(receiver).map(encode));
-        let mut body = memory
-            .keep_until_sent(Response::new(Body::new(encoded)))
-            .into_body();
+        // As the transport encodes them.
+        let empty = |message: Result<String, tonic::Status>| {
+            assert_eq!(message.expect("it is one"), "");
+            Ok::<_, Infallible>(Bytes::from_static(&[0; 5]))
+        };
+        let encoded = axum::body::Body::from_stream(memory.stream(receiver).map(empty));
+        let body = Response::new(Body::new(encoded));
+        let mut body = memory.keep_until_sent(body).into_body();
         let reserved = || responses.pool.bytes_reserved();
-        let first = next(&mut body).await;
+        let first = next(&mut body).await.expect("it is sent");
+        assert_eq!(
+            String::decode(&first[5..]).expect("it is one"),
+            "x".repeat(90)
+        );
         let second = next(&mut body).await;
         assert_eq!(reserved(), 600);
         drop(second);

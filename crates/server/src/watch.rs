@@ -208,7 +208,7 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
         let mut state = self.lock();
         if state.counts.is_full_for(namespace) {
             return Err(Refusal::overloaded(
-                "expected room for another waiting caller, but the namespace has used up its share",
+                "expected room for another waiting caller, but the node or the namespace has too many",
             ));
         }
         state.counts.add(namespace);

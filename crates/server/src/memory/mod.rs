@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     pub(crate) reads: MemoryPool,
     /// Open streams of requests.
     pub(crate) streams: MemoryPool,
-    /// Messages that streams have received, until they are handled.
+    /// Messages that streams have received, until they are handled. One more may be completed beyond it.
     pub(crate) stream_messages: MemoryPool,
     /// Responses and messages of streams, until they are sent.
     pub(crate) responses: MemoryPool,
@@ -57,8 +57,8 @@ impl Memory {
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
-            reads: MemoryPool::new(part(bytes_max, 16, READS_BYTES_MIN, READS_BYTES_MAX)),
-            streams: MemoryPool::new(part(bytes_max, 64, STREAMS_BYTES_MIN, STREAMS_BYTES_MAX)),
+            reads: MemoryPool::new(part(bytes_max, 32, READS_BYTES_MIN, READS_BYTES_MAX)),
+            streams: MemoryPool::new(part(bytes_max, 32, STREAMS_BYTES_MIN, STREAMS_BYTES_MAX)),
             stream_messages: MemoryPool::new(part(
                 bytes_max,
                 32,
@@ -107,6 +107,7 @@ fn part(total: u64, parts: u64, min: usize, max: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{MESSAGE_COPIES, STREAM_MESSAGE_BYTES_MAX};
     use flotilla_wasm::Limits;
 
     fn memory(bytes: u64) -> Memory {
@@ -121,7 +122,8 @@ mod tests {
         for mib in [256, 512, 1_024, 2_048, 65_536] {
             let memory = memory(mib << 20);
             let pools = memory.pools().map(|(_, pool)| pool.bytes_max());
-            let parts: usize = pools.into_iter().sum::<usize>() + memory.queue_bytes_max();
+            let completed = MESSAGE_COPIES * STREAM_MESSAGE_BYTES_MAX;
+            let parts = pools.into_iter().sum::<usize>() + memory.queue_bytes_max() + completed;
             assert!(
                 parts as u64 <= memory.bytes_max / 5 * 4,
                 "{mib} MiB: {parts}"

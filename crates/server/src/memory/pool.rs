@@ -82,6 +82,11 @@ impl Reservation {
         }
     }
 
+    /// Whether both are of the same pool.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pool.free, &other.pool.free)
+    }
+
     /// Adds another reservation of the same pool.
     pub(crate) fn merge(&mut self, other: Self) {
         self.permit.merge(other.permit);

@@ -9,7 +9,7 @@ mod request;
 mod stream;
 
 pub(crate) use request::RequestMemory;
-pub(crate) use stream::ArrivedMemory;
+pub(crate) use stream::{ArrivedMessages, MessageMemory};
 
 use crate::deadline;
 use crate::errors::Refusal;
@@ -18,15 +18,16 @@ use crate::memory::MemoryPool;
 use crate::sending::Responses;
 use partial::Partials;
 use request::ReceivingRequest;
-use std::mem;
 use stream::StreamMessages;
 use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::codegen::http::Request;
 
+/// The stream whose messages the service takes from [`ArrivedMessages`].
+const WORKER_STREAM: &str = "/flotilla.v1.WorkerService/Stream";
 /// The methods whose requests are streams.
 const STREAMS: [&str; 2] = [
-    "/flotilla.v1.WorkerService/Stream",
+    WORKER_STREAM,
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 ];
 
@@ -34,6 +35,8 @@ const STREAMS: [&str; 2] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     requests: Partials,
+    /// Those that may keep the memory of requests because their callers do not read.
+    responses: Responses,
     /// One place for each open stream.
     streams: MemoryPool,
     messages: StreamMessages,
@@ -55,12 +58,13 @@ pub(crate) fn overloaded() -> Refusal {
 
 impl Receiver {
     /// Receives requests, and messages of streams within `pools`. Callers that do not read their `responses` are
-    /// disconnected when messages need memory.
+    /// disconnected when requests need memory.
     pub(crate) fn new(pools: StreamPools, responses: Responses) -> Self {
         Self {
             requests: Partials::new(PARTIAL_REQUESTS_MAX),
+            responses,
             streams: pools.streams,
-            messages: StreamMessages::new(pools.messages, responses),
+            messages: StreamMessages::new(pools.messages),
         }
     }
 
@@ -75,15 +79,15 @@ impl Receiver {
         let latest = Instant::now() + RECEIVING_MAX;
         let given = deadline::in_headers(request.headers());
         let until = given.map_or(latest, |given| given.min(latest));
-        request.map(|body| Body::new(ReceivingRequest::new(body, memory, &self.requests, until)))
+        request.map(|body| Body::new(ReceivingRequest::new(body, memory, self, until)))
     }
 
     fn bounded_stream(&self, mut request: Request<Body>) -> Request<Body> {
-        let body = mem::replace(request.body_mut(), Body::empty());
-        let (receiving, arrived) = self.messages.receive(body, &self.streams);
-        *request.body_mut() = Body::new(receiving);
-        request.extensions_mut().insert(arrived);
-        request
+        let arrived = (request.uri().path() == WORKER_STREAM).then(ArrivedMessages::default);
+        if let Some(arrived) = arrived.clone() {
+            request.extensions_mut().insert(arrived);
+        }
+        request.map(|body| Body::new(self.messages.receive(body, &self.streams, arrived)))
     }
 }
 

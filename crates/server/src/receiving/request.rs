@@ -1,9 +1,10 @@
 //! Requests that are one message: they count against the node's memory as they arrive, and have a deadline.
 
-use super::overloaded;
 use super::partial::{Part, Partials};
+use super::{Receiver, overloaded};
 use crate::limits::{MESSAGE_COPIES, REQUEST_BYTES};
 use crate::memory::{MemoryPool, Reservation};
+use crate::sending::Responses;
 use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,10 +30,9 @@ impl RequestMemory {
         })
     }
 
-    /// Takes `bytes` of it for the response, if it has as many.
-    pub(crate) fn take(&self, bytes: usize) -> Option<Reservation> {
-        let mut reservation = self.lock();
-        (reservation.bytes() >= bytes).then(|| reservation.split(bytes))
+    /// Takes up to `bytes` of it for the response.
+    pub(crate) fn take(&self, bytes: usize) -> Reservation {
+        self.lock().split(bytes)
     }
 
     /// Releases it: the request is handled.
@@ -59,6 +59,7 @@ pub(super) struct ReceivingRequest {
     body: Body,
     memory: RequestMemory,
     partials: Partials,
+    responses: Responses,
     until: Instant,
     // Most requests arrive as a whole and never wait.
     waiting: Option<Part>,
@@ -69,13 +70,14 @@ impl ReceivingRequest {
     pub(super) fn new(
         body: Body,
         memory: RequestMemory,
-        partials: &Partials,
+        receiver: &Receiver,
         until: Instant,
     ) -> Self {
         Self {
             body,
             memory,
-            partials: partials.clone(),
+            partials: receiver.requests.clone(),
+            responses: receiver.responses.clone(),
             until,
             waiting: None,
         }
@@ -89,6 +91,7 @@ impl ReceivingRequest {
         }
         // It frees its memory for the requests that come next.
         self.partials.end_oldest(Duration::ZERO);
+        self.responses.close_unread();
         Err(overloaded().into())
     }
 }

@@ -1,27 +1,31 @@
 //! Streams of requests: each message counts against the node's memory as it arrives, until the service has handled it.
 //!
-//! A message that has arrived in part holds memory, and its caller may never send the rest. So when no memory is left, the
-//! streams whose messages have been incomplete for longest end, and callers that do not read their responses are
-//! disconnected. The others wait: flow control slows down their callers.
+//! A message that has arrived in part holds memory, and its caller may never send the rest. So one message at a time may be
+//! completed beyond the memory of all others, and a small one in the memory of its stream: whatever the others hold, reports
+//! of tasks keep arriving.
+//!
+//! Messages are assembled here, because the buffer of the transport keeps the size of its largest message for as long as the
+//! stream lives.
 
 use super::overloaded;
 use super::partial::{Part, Partials};
 use crate::errors::Refusal;
 use crate::limits::{
-    INCOMPLETE_MIN, MESSAGE_COPIES, MESSAGE_MEMORY_WAIT_MAX, MESSAGES_WAITING_MAX, RECEIVING_MAX,
-    STREAM_BYTES, STREAM_MESSAGE_BYTES_MAX, UNREAD_CHECK_INTERVAL,
+    COMPLETION_STALL_MAX, MESSAGE_COPIES, MESSAGE_MEMORY_WAIT_MAX, MESSAGES_WAITING_MAX,
+    NEWCOMER_MIN, RECEIVING_MAX, SMALL_MESSAGE_BYTES, STREAM_BYTES, STREAM_MESSAGE_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
-use crate::sending::Responses;
+use bytes::Buf;
 use futures::future::BoxFuture;
 use hyper::body::{Frame, SizeHint};
+use prost::Message;
 use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, interval, timeout};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Bytes;
@@ -30,241 +34,369 @@ use tonic::codegen::Bytes;
 #[derive(Clone, Debug)]
 pub(super) struct StreamMessages {
     pool: MemoryPool,
-    partials: Partials,
+    /// Whoever has it may complete a message beyond the pool.
+    completing: Arc<Semaphore>,
     /// The messages that may wait for memory. What has arrived of their streams meanwhile is not counted.
     waiting: Arc<Semaphore>,
-    /// The callers that may keep memory because they do not read.
-    responses: Responses,
+    /// The streams whose first message is awaited.
+    newcomers: Partials,
 }
 
-/// The memory of the messages that have arrived on one stream, in their order.
-#[derive(Clone, Debug)]
-pub(crate) struct ArrivedMemory {
-    pool: MemoryPool,
-    messages: Arc<Mutex<VecDeque<Reservation>>>,
+/// The memory of a message until it is handled.
+#[derive(Debug)]
+pub(crate) struct MessageMemory {
+    reservation: Reservation,
+    /// If it was completed beyond the pool.
+    completing: Option<Arc<OwnedSemaphorePermit>>,
 }
 
-impl ArrivedMemory {
-    /// That of a stream, which the receiver has added to its request.
+/// The messages that have arrived on one stream, in their order. The transport hands an empty message for each of them to
+/// the service, which takes the real one here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ArrivedMessages {
+    messages: Arc<Mutex<VecDeque<(Bytes, MessageMemory)>>>,
+}
+
+impl From<Reservation> for MessageMemory {
+    fn from(reservation: Reservation) -> Self {
+        Self {
+            reservation,
+            completing: None,
+        }
+    }
+}
+
+impl MessageMemory {
+    /// Splits it into equal parts for what the message consists of.
+    pub(crate) fn into_parts(mut self, count: usize) -> impl Iterator<Item = Self> {
+        let share = self.reservation.bytes() / count.max(1);
+        (0..count).map(move |_| Self {
+            reservation: self.reservation.split(share),
+            completing: self.completing.clone(),
+        })
+    }
+
+    /// What `bytes` of it need, once the message is handled.
+    pub(crate) fn keep(mut self, bytes: usize) -> Reservation {
+        self.reservation.split(bytes)
+    }
+}
+
+impl ArrivedMessages {
+    /// Those of a stream, which the receiver has added to its request.
     ///
     /// # Errors
     /// An internal error if it has not.
     pub(crate) fn of<T>(request: &tonic::Request<T>) -> Result<Self, Refusal> {
-        let memory = request.extensions().get::<Self>().cloned();
-        memory.ok_or_else(|| {
-            Refusal::internal("expected memory for the stream, but none was assigned".to_owned())
+        let messages = request.extensions().get::<Self>().cloned();
+        messages.ok_or_else(|| {
+            Refusal::internal("expected messages of a stream, but none were assigned".to_owned())
         })
     }
 
-    /// The memory of the next message. The service must claim it as soon as it has the message.
-    pub(crate) fn claim(&self) -> Reservation {
-        let claimed = self.lock().pop_front();
-        claimed.unwrap_or_else(|| self.pool.nothing())
+    /// The next message, when the transport has handed over an empty one.
+    ///
+    /// # Errors
+    /// A message that cannot be decoded.
+    pub(crate) fn take<M: Message + Default>(&self) -> Result<(M, MessageMemory), Status> {
+        let (message, memory) = self
+            .lock()
+            .pop_front()
+            .ok_or_else(|| Status::internal("expected a message, but the transport has none"))?;
+        let message = M::decode(message).map_err(|error| {
+            let text =
+                format!("expected a message of the stream, but it cannot be decoded: {error}");
+            Status::invalid_argument(text)
+        })?;
+        Ok((message, memory))
     }
 
-    fn add(&self, message: Reservation) {
+    fn add(&self, message: (Bytes, MessageMemory)) {
         self.lock().push_back(message);
     }
 
-    /// Releases the memory of messages that the service has not claimed.
-    fn release(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Reservation>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Bytes, MessageMemory)>> {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StreamMessages {
     /// No messages yet, within `pool`.
-    pub(super) fn new(pool: MemoryPool, responses: Responses) -> Self {
+    pub(super) fn new(pool: MemoryPool) -> Self {
         Self {
             pool,
-            partials: Partials::new(usize::MAX),
+            completing: Arc::new(Semaphore::new(1)),
             waiting: Arc::new(Semaphore::new(MESSAGES_WAITING_MAX)),
-            responses,
+            newcomers: Partials::new(usize::MAX),
         }
     }
 
-    /// The body of a stream, and the memory of the messages that have arrived. It fails if `streams` has no memory for
-    /// another stream.
+    /// The body of a stream, whose service takes the messages from `arrived`; without it, they are in the body, and must be
+    /// small. The body fails if `streams` has no memory for another stream.
     pub(super) fn receive(
         &self,
         body: Body,
         streams: &MemoryPool,
-    ) -> (ReceivingStream, ArrivedMemory) {
+        arrived: Option<ArrivedMessages>,
+    ) -> ReceivingStream {
         let open = streams.try_reserve(STREAM_BYTES);
         if open.is_none() {
-            self.partials.end_oldest(INCOMPLETE_MIN);
+            self.newcomers.end_oldest(NEWCOMER_MIN);
         }
-        let arrived = ArrivedMemory {
-            pool: self.pool.clone(),
-            messages: Arc::default(),
+        let length_max = match arrived {
+            Some(_) => STREAM_MESSAGE_BYTES_MAX,
+            None => SMALL_MESSAGE_BYTES,
         };
-        let receiving = ReceivingStream {
+        ReceivingStream {
             body,
+            data: Bytes::new(),
+            assembly: Assembly::new(length_max),
+            memory: self.pool.nothing(),
+            small: MemoryPool::new(SMALL_MESSAGE_BYTES * MESSAGE_COPIES),
+            covered: 0,
+            completing: None,
+            waiting: None,
+            newcomer: Some(self.newcomers.add(Instant::now() + RECEIVING_MAX)),
+            began: Instant::now(),
+            deadline: None,
             messages: self.clone(),
             open,
-            framing: Framing::default(),
-            memory: self.pool.nothing(),
-            // The first message is awaited.
-            part: Some(self.partials.add(Instant::now() + RECEIVING_MAX)),
-            waiting: None,
-            arrived: arrived.clone(),
-        };
-        (receiving, arrived)
+            arrived,
+        }
     }
 
-    /// Waits for memory; `None` if none becomes free in time, or if too many messages wait.
-    async fn reserve(self, bytes: usize) -> Option<Reservation> {
+    /// Waits for the turn to complete a message beyond the pool; `None` if too many messages wait, or for too long.
+    async fn turn(self) -> Option<OwnedSemaphorePermit> {
         let _waiting = self.waiting.try_acquire().ok()?;
-        let freeing = async {
-            let mut ticks = interval(UNREAD_CHECK_INTERVAL);
-            loop {
-                ticks.tick().await;
-                self.partials.end_oldest(INCOMPLETE_MIN);
-                self.responses.close_unread();
-            }
-        };
-        let reserving = async {
-            tokio::select! {
-                reservation = self.pool.reserve(bytes) => reservation,
-                never = freeing => never,
-            }
-        };
-        timeout(MESSAGE_MEMORY_WAIT_MAX, reserving).await.ok()?
+        let turn = timeout(MESSAGE_MEMORY_WAIT_MAX, self.completing.acquire_owned());
+        turn.await.ok()?.ok()
     }
 }
 
-/// Where the messages of a stream begin and end.
-#[derive(Debug, Default)]
-struct Framing {
+/// A message while it arrives.
+#[derive(Debug)]
+struct Assembly {
+    length_max: usize,
     prefix: [u8; Self::PREFIX_BYTES],
     prefix_bytes: usize,
-    /// What is missing of the current message, once its prefix has arrived.
-    bytes_left: usize,
+    /// The length of the message, once its prefix has arrived.
+    length: usize,
+    content: Vec<u8>,
 }
 
-/// A message is longer than a stream's messages may be.
-#[derive(Debug, PartialEq, Eq)]
-struct TooLong;
-
-impl Framing {
+impl Assembly {
     /// Before each message: a byte that says whether it is compressed, and its length in four bytes.
     const PREFIX_BYTES: usize = 5;
+    /// The first allocation for a message, if it is not shorter. In bytes.
+    const ALLOCATED_MIN: usize = 16 << 10;
+
+    /// No message yet. Each may have `length_max` bytes.
+    fn new(length_max: usize) -> Self {
+        Self {
+            length_max,
+            prefix: [0; Self::PREFIX_BYTES],
+            prefix_bytes: 0,
+            length: 0,
+            content: Vec::new(),
+        }
+    }
 
     /// Whether a message has begun and has not ended.
-    fn is_in_message(&self) -> bool {
+    fn has_begun(&self) -> bool {
         self.prefix_bytes > 0
     }
 
-    /// How many bytes at the beginning of `data` belong to the current message, and whether it ends with them.
-    fn advance(&mut self, data: &[u8]) -> Result<(usize, bool), TooLong> {
-        let prefix = data.len().min(Self::PREFIX_BYTES - self.prefix_bytes);
-        let (at, end) = (self.prefix_bytes, self.prefix_bytes + prefix);
-        self.prefix[at..end].copy_from_slice(&data[..prefix]);
-        self.prefix_bytes = end;
-        if end < Self::PREFIX_BYTES {
-            return Ok((prefix, false));
+    /// Takes what has arrived of the prefix; true once all of it has.
+    fn take_prefix(&mut self, data: &mut Bytes) -> Result<bool, Status> {
+        let (from, missing) = (self.prefix_bytes, Self::PREFIX_BYTES - self.prefix_bytes);
+        if missing == 0 {
+            return Ok(true);
         }
-        if prefix > 0 {
-            let [_, length @ ..] = self.prefix;
-            self.bytes_left = u32::from_be_bytes(length) as usize;
-            if self.bytes_left > STREAM_MESSAGE_BYTES_MAX {
-                return Err(TooLong);
-            }
+        let taken = data.split_to(missing.min(data.len()));
+        self.prefix_bytes += taken.len();
+        self.prefix[from..self.prefix_bytes].copy_from_slice(&taken);
+        if self.prefix_bytes < Self::PREFIX_BYTES {
+            return Ok(false);
         }
-        let content = self.bytes_left.min(data.len() - prefix);
-        self.bytes_left -= content;
-        let is_complete = self.bytes_left == 0;
-        if is_complete {
-            self.prefix_bytes = 0;
+        let [compression, length @ ..] = self.prefix;
+        self.length = u32::from_be_bytes(length) as usize;
+        if compression != 0 {
+            return Err(Status::unimplemented(
+                "expected a message without compression, but it is compressed",
+            ));
         }
-        Ok((prefix + content, is_complete))
+        if self.length > self.length_max {
+            let (max, length) = (self.length_max, self.length);
+            return Err(Status::out_of_range(format!(
+                "expected a message of at most {max} bytes, but it has {length}"
+            )));
+        }
+        Ok(true)
+    }
+
+    /// How long the content is with what has arrived of it in `data`.
+    fn length_with(&self, data: &Bytes) -> usize {
+        self.length.min(self.content.len() + data.len())
+    }
+
+    /// Takes what has arrived of the content. It never allocates more than the message needs.
+    fn take_content(&mut self, data: &mut Bytes) {
+        let length = self.length_with(data);
+        if length > self.content.capacity() {
+            let wanted = (2 * length).max(Self::ALLOCATED_MIN).min(self.length);
+            self.content.reserve_exact(wanted - self.content.len());
+        }
+        let taken = data.split_to(length - self.content.len());
+        self.content.extend_from_slice(&taken);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.prefix_bytes == Self::PREFIX_BYTES && self.content.len() == self.length
+    }
+
+    /// The content of a complete message. The next one may begin.
+    fn finish(&mut self) -> Bytes {
+        self.prefix_bytes = 0;
+        mem::take(&mut self.content).into()
     }
 }
 
-/// A body whose messages are counted as they arrive.
+/// What a message waits for.
+enum Waiting {
+    /// The memory of its stream, because it is small.
+    Small(BoxFuture<'static, Option<Reservation>>),
+    /// Its turn to be completed beyond the pool.
+    Turn(BoxFuture<'static, Option<OwnedSemaphorePermit>>),
+}
+
+/// A body whose messages are assembled and counted as they arrive.
 pub(super) struct ReceivingStream {
     body: Body,
+    /// What has arrived and is not part of a message yet.
+    data: Bytes,
+    assembly: Assembly,
+    /// The memory of the message.
+    memory: Reservation,
+    /// For small messages when the pool is used up.
+    small: MemoryPool,
+    /// How many bytes of the message have memory.
+    covered: usize,
+    completing: Option<OwnedSemaphorePermit>,
+    waiting: Option<Waiting>,
+    /// Until the first message has arrived.
+    newcomer: Option<Part>,
+    /// When the message began.
+    began: Instant,
+    /// When the message must have arrived, if a part of it is missing.
+    deadline: Option<Pin<Box<Sleep>>>,
     messages: StreamMessages,
     /// The memory of the open stream; `None` if there was none.
     open: Option<Reservation>,
-    framing: Framing,
-    /// What has arrived of the current message.
-    memory: Reservation,
-    /// The current message, while a part of it is missing.
-    part: Option<Part>,
-    /// What has arrived and waits for memory.
-    waiting: Option<(Frame<Bytes>, BoxFuture<'static, Option<Reservation>>)>,
-    arrived: ArrivedMemory,
+    arrived: Option<ArrivedMessages>,
 }
 
 impl ReceivingStream {
-    /// Reserves memory for a part that has arrived.
-    fn poll_reserve(
-        &mut self,
-        frame: Frame<Bytes>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Frame<Bytes>, Status>> {
-        let bytes = frame.data_ref().map_or(0, Bytes::len) * MESSAGE_COPIES;
-        if let Some(reservation) = self.messages.pool.try_reserve(bytes) {
-            return Poll::Ready(self.count(frame, reservation));
+    /// Adds what has arrived to the message; true once it is complete.
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Status>> {
+        if !self.assembly.has_begun() {
+            self.began = Instant::now();
         }
-        // While it waits, the node is the one that delays it.
-        self.part = None;
-        let reserving = Box::pin(self.messages.clone().reserve(bytes));
-        self.waiting = Some((frame, reserving));
-        self.poll_waiting(context)
+        if self.assembly.take_prefix(&mut self.data)? {
+            ready!(self.poll_cover(context))?;
+            self.assembly.take_content(&mut self.data);
+        }
+        Poll::Ready(Ok(self.assembly.is_complete()))
     }
 
-    /// Waits until the part that has arrived has memory.
-    fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<Frame<Bytes>, Status>> {
-        let Some((_, reserving)) = &mut self.waiting else {
-            return Poll::Pending;
-        };
-        let reservation = ready!(reserving.as_mut().poll(context));
-        let frame = self.waiting.take().map(|(frame, _)| frame);
-        Poll::Ready(match (frame, reservation) {
-            (Some(frame), Some(reservation)) => self.count(frame, reservation),
-            _ => Err(overloaded().into()),
-        })
-    }
-
-    /// Assigns the memory of a part that has arrived to the messages in it.
-    fn count(
-        &mut self,
-        frame: Frame<Bytes>,
-        mut reservation: Reservation,
-    ) -> Result<Frame<Bytes>, Status> {
-        let mut data = frame.data_ref().map_or(&[][..], |data| data);
-        while !data.is_empty() {
-            let (bytes, is_complete) = self.framing.advance(data).map_err(|TooLong| {
-                Status::out_of_range(format!(
-                    "expected a message of at most {STREAM_MESSAGE_BYTES_MAX} bytes, but it is longer"
-                ))
-            })?;
-            data = &data[bytes..];
-            self.memory.merge(reservation.split(bytes * MESSAGE_COPIES));
-            if is_complete {
-                self.part = None;
-                let nothing = self.messages.pool.nothing();
-                self.arrived.add(mem::replace(&mut self.memory, nothing));
+    /// Waits until what has arrived of the message has memory.
+    fn poll_cover(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        let length = self.assembly.length_with(&self.data);
+        let is_small = self.assembly.length <= SMALL_MESSAGE_BYTES;
+        if length <= self.covered {
+            return Poll::Ready(Ok(()));
+        }
+        if self.waiting.is_none() {
+            // A small message needs all of its memory from one pool.
+            let until = if is_small {
+                self.assembly.length
+            } else {
+                length
+            };
+            let bytes = (until - self.covered) * MESSAGE_COPIES;
+            if let Some(reservation) = self.messages.pool.try_reserve(bytes) {
+                self.memory.merge(reservation);
+                self.covered = until;
+                return Poll::Ready(Ok(()));
             }
+            self.waiting = Some(if is_small {
+                let small = self.small.clone();
+                let reserving = async move { small.reserve(bytes).await };
+                Waiting::Small(Box::pin(async {
+                    timeout(MESSAGE_MEMORY_WAIT_MAX, reserving).await.ok()?
+                }))
+            } else {
+                Waiting::Turn(Box::pin(self.messages.clone().turn()))
+            });
         }
-        if self.framing.is_in_message() && self.part.is_none() {
-            let until = Instant::now() + RECEIVING_MAX;
-            self.part = Some(self.messages.partials.add(until));
-        }
-        Ok(frame)
+        let is_covered = match &mut self.waiting {
+            Some(Waiting::Small(reserving)) => {
+                let reservation = ready!(reserving.as_mut().poll(context));
+                reservation
+                    .map(|reservation| self.memory = reservation)
+                    .is_some()
+            }
+            Some(Waiting::Turn(turn)) => {
+                self.completing = ready!(turn.as_mut().poll(context));
+                self.deadline = None;
+                self.completing.is_some()
+            }
+            None => false,
+        };
+        self.waiting = None;
+        self.covered = self.assembly.length;
+        Poll::Ready(is_covered.then_some(()).ok_or_else(|| overloaded().into()))
     }
 
-    fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Status> {
-        match &mut self.part {
-            Some(part) => part.poll_end(context),
-            None => Poll::Pending,
+    /// Hands the complete message over to the service.
+    fn hand_over(&mut self) -> Frame<Bytes> {
+        let nothing = self.messages.pool.nothing();
+        let memory = MessageMemory {
+            reservation: mem::replace(&mut self.memory, nothing),
+            completing: self.completing.take().map(Arc::new),
+        };
+        let prefix = self.assembly.prefix;
+        let message = self.assembly.finish();
+        self.covered = 0;
+        self.newcomer = None;
+        self.deadline = None;
+        match &self.arrived {
+            Some(arrived) => {
+                arrived.add((message, memory));
+                Frame::data(Bytes::from_static(&[0; Assembly::PREFIX_BYTES]))
+            }
+            None => Frame::data([&prefix[..], &message].concat().into()),
         }
+    }
+
+    /// Waits until the stream must end although a part of a message is missing.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+        if let Some(newcomer) = &mut self.newcomer
+            && let Poll::Ready(status) = newcomer.poll_end(context)
+        {
+            return Poll::Ready(status);
+        }
+        if !self.assembly.has_begun() {
+            return Poll::Pending;
+        }
+        let deadline = self.deadline.get_or_insert_with(|| {
+            Box::pin(sleep_until(match self.completing {
+                Some(_) => Instant::now() + COMPLETION_STALL_MAX,
+                None => self.began + RECEIVING_MAX,
+            }))
+        });
+        ready!(deadline.as_mut().poll(context));
+        let message = "expected the message to arrive in time, but a part of it is missing";
+        Poll::Ready(Status::deadline_exceeded(message))
     }
 }
 
@@ -279,26 +411,34 @@ impl hyper::body::Body for ReceivingStream {
         if self.open.is_none() {
             return Poll::Ready(Some(Err(overloaded().into())));
         }
-        // The transport asks for more only when the service has all complete messages.
-        self.arrived.release();
-        if let Poll::Ready(status) = self.poll_part(context) {
-            return Poll::Ready(Some(Err(status)));
-        }
-        if self.waiting.is_some() {
-            return self.poll_waiting(context).map(Some);
-        }
-        match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-            Some(Ok(frame)) => self.poll_reserve(frame, context).map(Some),
-            ended => Poll::Ready(ended),
+        loop {
+            while self.data.has_remaining() {
+                if ready!(self.poll_message(context))? {
+                    return Poll::Ready(Some(Ok(self.hand_over())));
+                }
+            }
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.data = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                Poll::Ready(ended) => return Poll::Ready(ended),
+                Poll::Pending => {
+                    return self.poll_end(context).map(|status| Some(Err(status)));
+                }
+            }
+            if self.completing.is_some() {
+                self.deadline = None;
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.waiting.is_none() && self.body.is_end_stream()
+        self.data.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        SizeHint::default()
     }
 }
 
@@ -308,21 +448,17 @@ mod tests {
     use futures::{FutureExt, StreamExt, stream};
     use hyper::body::Body as _;
     use std::convert::Infallible;
-    use std::time::Duration;
     use tonic::Code;
+
+    type Receiving = Pin<Box<ReceivingStream>>;
 
     /// Streams whose messages have `bytes`, beside the copies.
     fn streams(bytes: usize) -> StreamMessages {
-        let pool = MemoryPool::new(1 << 20);
-        let responses = Responses::new(pool.clone(), pool);
-        StreamMessages::new(MemoryPool::new(bytes * MESSAGE_COPIES), responses)
+        StreamMessages::new(MemoryPool::new(bytes * MESSAGE_COPIES))
     }
 
     /// A stream of which these parts arrive, and nothing after them.
-    fn receive(
-        streams: &StreamMessages,
-        parts: &[&[u8]],
-    ) -> (Pin<Box<ReceivingStream>>, ArrivedMemory) {
+    fn receive(streams: &StreamMessages, parts: &[&[u8]]) -> (Receiving, ArrivedMessages) {
         let parts: Vec<_> = parts
             .iter()
             .map(|part| Bytes::copy_from_slice(part))
@@ -330,64 +466,88 @@ mod tests {
         let parts = stream::iter(parts).map(Ok::<_, Infallible>);
         let body = axum::body::Body::from_stream(parts.chain(stream::pending()));
         let open = MemoryPool::new(STREAM_BYTES);
-        let (receiving, arrived) = streams.receive(Body::new(body), &open);
+        let arrived = ArrivedMessages::default();
+        let receiving = streams.receive(Body::new(body), &open, Some(arrived.clone()));
         (Box::pin(receiving), arrived)
     }
 
-    /// A message of `bytes`, with its prefix.
+    /// A message whose encoded form has `bytes`, with its prefix.
     fn message(bytes: usize) -> Vec<u8> {
+        let text = match bytes {
+            0 => String::new(),
+            1..130 => "x".repeat(bytes - 2),
+            130..16_387 => "x".repeat(bytes - 3),
+            _ => "x".repeat(bytes - 4),
+        };
+        let content = text.encode_to_vec();
+        assert_eq!(content.len(), bytes);
         let length = u32::try_from(bytes).expect("a length").to_be_bytes();
-        let mut message = [&[0][..], &length].concat();
-        message.resize(Framing::PREFIX_BYTES + bytes, b'x');
-        message
+        [&[0][..], &length, &content].concat()
     }
 
-    /// The next part of a stream: how many bytes it has.
-    async fn next(body: &mut Pin<Box<ReceivingStream>>) -> Result<usize, Code> {
+    /// Waits until a message has arrived.
+    async fn next(body: &mut Receiving) -> Result<(), Code> {
         let frame = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await;
         let frame = frame
             .expect("it does not end")
             .map_err(|status| status.code())?;
-        Ok(frame.into_data().expect("it is data").len())
+        assert_eq!(*frame.into_data().expect("it is data"), [0; 5]);
+        Ok(())
+    }
+
+    fn take(arrived: &ArrivedMessages) -> (usize, MessageMemory) {
+        let (message, memory) = arrived.take::<String>().expect("it has arrived");
+        (message.encoded_len(), memory)
+    }
+
+    #[tokio::test]
+    async fn messages_arrive_whole_in_whatever_parts_they_come() {
+        let lengths = [0, 3, 4, 5, 300, 0, 70_000];
+        let sent: Vec<u8> = lengths.into_iter().flat_map(message).collect();
+        for part in [1, 2, 3, 5, 7, 64, 16_384, sent.len()] {
+            let streams = streams(100_000);
+            let parts: Vec<&[u8]> = sent.chunks(part).collect();
+            let (mut body, arrived) = receive(&streams, &parts);
+            for length in lengths {
+                assert_eq!(next(&mut body).await, Ok(()));
+                let (found, memory) = take(&arrived);
+                assert_eq!(found, length, "in parts of {part}");
+                assert_eq!(memory.reservation.bytes(), length * MESSAGE_COPIES);
+            }
+            assert!(next(&mut body).now_or_never().is_none());
+            assert_eq!(streams.pool.bytes_reserved(), 0);
+        }
     }
 
     #[test]
-    fn messages_end_where_they_do_however_they_arrive() {
-        let lengths = [0, 1, 4, 5, 300, 0, 70_000];
-        let sent: Vec<u8> = lengths.into_iter().flat_map(message).collect();
-        for part in [1, 2, 3, 5, 7, 64, 16_384, sent.len()] {
-            let (mut framing, mut found, mut bytes) = (Framing::default(), Vec::new(), 0);
-            for mut data in sent.chunks(part) {
-                while !data.is_empty() {
-                    let (taken, is_complete) = framing.advance(data).expect("it is short");
-                    data = &data[taken..];
-                    bytes += taken;
-                    if is_complete {
-                        found.push(mem::take(&mut bytes) - Framing::PREFIX_BYTES);
-                    }
-                }
+    fn a_message_is_assembled_in_as_much_memory_as_it_has() {
+        for bytes in [100, 20_000, 300_000] {
+            let mut assembly = Assembly::new(STREAM_MESSAGE_BYTES_MAX);
+            for part in message(bytes).chunks(16_384) {
+                let mut data = Bytes::copy_from_slice(part);
+                assert_eq!(assembly.take_prefix(&mut data).ok(), Some(true));
+                assembly.take_content(&mut data);
+                let most = (3 * assembly.content.len()).max(Assembly::ALLOCATED_MIN);
+                assert!(assembly.content.capacity() <= most.min(bytes));
             }
-            assert_eq!(found, lengths, "in parts of {part}");
-            assert!(!framing.is_in_message());
+            assert!(assembly.is_complete());
+            assert_eq!(assembly.content.capacity(), bytes);
         }
     }
 
     #[tokio::test]
-    async fn a_message_counts_until_the_service_has_handled_it() {
-        let streams = streams(1_000);
-        let (first, second) = (message(95), message(195));
-        let sent = [first, second].concat();
-        let (mut body, arrived) = receive(&streams, &[&sent[..150], &sent[150..]]);
-        let reserved = || streams.pool.bytes_reserved() / MESSAGE_COPIES;
-        assert_eq!(next(&mut body).await, Ok(150));
-        assert_eq!(reserved(), 150);
-        let claimed = arrived.claim();
-        assert_eq!(claimed.bytes(), 100 * MESSAGE_COPIES);
-        assert_eq!(next(&mut body).await, Ok(150));
-        drop(claimed);
-        assert_eq!(reserved(), 200);
-        assert!(next(&mut body).now_or_never().is_none());
-        assert_eq!(reserved(), 0, "the service has not claimed it");
+    async fn a_message_counts_until_its_parts_are_handled() {
+        let streams = streams(10_000);
+        let (mut body, arrived) = receive(&streams, &[&message(4_000)]);
+        assert_eq!(next(&mut body).await, Ok(()));
+        let (_, memory) = take(&arrived);
+        let reserved = || streams.pool.bytes_reserved();
+        let parts: Vec<_> = memory.into_parts(4).collect();
+        assert_eq!(reserved(), 4_000 * MESSAGE_COPIES);
+        let kept: Vec<_> = parts.into_iter().map(|part| part.keep(10)).collect();
+        assert_eq!(reserved(), 40);
+        drop(kept);
+        assert_eq!(reserved(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -397,82 +557,126 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(next(&mut silent).await, Err(Code::DeadlineExceeded));
         assert_eq!(begun.elapsed(), RECEIVING_MAX);
-        let (mut greeted, _) = receive(&streams, &[&message(1)]);
-        assert_eq!(next(&mut greeted).await, Ok(6));
+        let (mut greeted, _) = receive(&streams, &[&message(3)]);
+        assert_eq!(next(&mut greeted).await, Ok(()));
         let waited = timeout(2 * RECEIVING_MAX, next(&mut greeted)).await;
         assert!(waited.is_err(), "{waited:?}");
-        let half = &message(10)[..8];
-        let (mut begun, _) = receive(&streams, &[&message(1), half]);
-        assert_eq!(next(&mut begun).await, Ok(6));
-        assert_eq!(next(&mut begun).await, Ok(8));
+        let (mut begun, _) = receive(&streams, &[&message(3), &message(10)[..8]]);
+        assert_eq!(next(&mut begun).await, Ok(()));
         assert_eq!(next(&mut begun).await, Err(Code::DeadlineExceeded));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_message_that_is_incomplete_for_longest_ends_when_another_one_needs_memory() {
-        let streams = streams(100);
-        let half = &message(100)[..60];
-        let (mut oldest, _) = receive(&streams, &[half]);
-        assert_eq!(next(&mut oldest).await, Ok(60));
-        assert!(next(&mut oldest).now_or_never().is_none());
-        let (mut other, _memory) = receive(&streams, &[&message(50)]);
-        let waiting = async {
-            let begun = Instant::now();
-            let arrived = next(&mut other).await;
-            (arrived, begun.elapsed())
-        };
-        let oldest_ends = async {
-            // The transport drops the body of a stream that has ended.
-            let mut oldest = oldest;
-            next(&mut oldest).await
-        };
-        let ((arrived, waited), code) = tokio::join!(waiting, oldest_ends);
-        assert_eq!((arrived, code), (Ok(55), Err(Code::ResourceExhausted)));
-        assert_eq!(waited, INCOMPLETE_MIN);
+    async fn large_messages_are_completed_in_turn_when_together_they_need_more_than_there_is() {
+        let streams = streams(50_000);
+        let sent = message(20_000);
+        let parts: Vec<&[u8]> = sent.chunks(1_000).collect();
+        // Eight of them use up the memory before any is complete.
+        let mut receiving = Vec::new();
+        for _ in 0..8 {
+            let (mut body, arrived) = receive(&streams, &parts);
+            receiving.push(async move {
+                next(&mut body).await.map(|()| {
+                    let (bytes, memory) = take(&arrived);
+                    drop(memory);
+                    bytes
+                })
+            });
+        }
+        // A caller that never sends the rest has the rest of the memory.
+        let stalled = &message(40_000)[..35_000];
+        let (mut stalled, _) = receive(&streams, &[stalled]);
+        assert!(next(&mut stalled).now_or_never().is_none());
+        let arrived = futures::future::join_all(receiving).await;
+        assert_eq!(arrived, vec![Ok(20_000); 8]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_finds_no_memory_ends_its_stream() {
-        let streams = streams(100);
-        let _used = streams.pool.try_reserve(100 * MESSAGE_COPIES);
-        let (mut late, _memory) = receive(&streams, &[&message(50)]);
+    async fn a_message_in_its_turn_ends_if_it_makes_no_progress() {
+        let streams = streams(1_000);
+        let half = &message(4_000)[..2_000];
+        let (mut stalled, _) = receive(&streams, &[half]);
+        let sent = message(5_000);
+        let (mut honest, arrived) = receive(&streams, &[&sent]);
         let begun = Instant::now();
-        assert_eq!(next(&mut late).await, Err(Code::ResourceExhausted));
-        assert_eq!(begun.elapsed(), MESSAGE_MEMORY_WAIT_MAX);
-        drop(late);
-        let waiting = streams.waiting.try_acquire_many(64);
-        assert!(waiting.is_ok(), "{waiting:?}");
-        let (mut one_too_many, _memory) = receive(&streams, &[&message(50)]);
-        let status = next(&mut one_too_many).now_or_never();
-        assert_eq!(status, Some(Err(Code::ResourceExhausted)));
+        let (first, second) = tokio::join!(
+            async {
+                let ended = next(&mut stalled).await;
+                drop(stalled);
+                ended
+            },
+            next(&mut honest)
+        );
+        assert_eq!((first, second), (Err(Code::DeadlineExceeded), Ok(())));
+        assert_eq!(begun.elapsed(), COMPLETION_STALL_MAX);
+        assert_eq!(take(&arrived).0, 5_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_small_message_waits_for_no_other_stream() {
+        let streams = streams(1_000);
+        let _used = streams.pool.try_reserve(1_000 * MESSAGE_COPIES);
+        let (mut body, arrived) = receive(&streams, &[&message(2_000), &message(2_000)]);
+        assert_eq!(next(&mut body).await, Ok(()));
+        let (_, memory) = take(&arrived);
+        assert!(
+            next(&mut body).now_or_never().is_none(),
+            "its own memory is used"
+        );
+        drop(memory);
+        assert_eq!(next(&mut body).await, Ok(()));
+        let (mut never_handled, _arrived) = receive(&streams, &[&message(2_000), &message(2_000)]);
+        assert_eq!(next(&mut never_handled).await, Ok(()));
+        assert_eq!(next(&mut never_handled).await, Err(Code::ResourceExhausted));
     }
 
     #[tokio::test]
-    async fn a_message_that_is_too_long_ends_its_stream() {
+    async fn a_large_message_too_many_ends_its_stream() {
         let streams = streams(1_000);
-        let long = &message(STREAM_MESSAGE_BYTES_MAX + 1)[..100];
-        let (mut body, _) = receive(&streams, &[long]);
+        let waiting = u32::try_from(MESSAGES_WAITING_MAX).expect("few");
+        let _waiting = streams.waiting.try_acquire_many(waiting);
+        let (mut one_too_many, _) = receive(&streams, &[&message(4_000)]);
+        assert_eq!(next(&mut one_too_many).await, Err(Code::ResourceExhausted));
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_too_long_or_compressed_ends_its_stream() {
+        let streams = streams(1_000);
+        let long = [&[0][..], &u32::MAX.to_be_bytes()].concat();
+        let (mut body, _) = receive(&streams, &[&long]);
         assert_eq!(next(&mut body).await, Err(Code::OutOfRange));
+        let (mut body, _) = receive(&streams, &[&[1, 0, 0, 0, 1, 0]]);
+        assert_eq!(next(&mut body).await, Err(Code::Unimplemented));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_too_many_ends_and_the_oldest_one_without_a_message_too() {
         let streams = streams(1_000);
         let open = MemoryPool::new(STREAM_BYTES);
-        let empty = || {
-            Body::new(axum::body::Body::from_stream(stream::pending::<
-                Result<Bytes, Infallible>,
-            >()))
+        let silent = || {
+            let body =
+                axum::body::Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+            Box::pin(streams.receive(Body::new(body), &open, None))
         };
-        let (oldest, _) = streams.receive(empty(), &open);
-        let mut oldest = Box::pin(oldest);
+        let mut oldest = silent();
         assert!(next(&mut oldest).now_or_never().is_none());
-        tokio::time::advance(Duration::from_secs(1)).await;
-        let (refused, _) = streams.receive(empty(), &open);
-        let mut refused = Box::pin(refused);
-        assert_eq!(next(&mut refused).await, Err(Code::ResourceExhausted));
+        tokio::time::advance(NEWCOMER_MIN).await;
+        assert_eq!(next(&mut silent()).await, Err(Code::ResourceExhausted));
         assert_eq!(next(&mut oldest).await, Err(Code::ResourceExhausted));
         drop(oldest);
         assert_eq!(open.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_service_that_takes_no_messages_has_small_ones_in_its_body() {
+        let streams = streams(10_000);
+        let sent = message(100);
+        let parts = stream::iter([Ok::<_, Infallible>(Bytes::from(sent.clone()))]);
+        let body = Body::new(axum::body::Body::from_stream(parts));
+        let mut body = streams.receive(body, &MemoryPool::new(STREAM_BYTES), None);
+        let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let frame = next.expect("it has one").expect("it is small");
+        assert_eq!(frame.into_data().expect("it is data"), sent);
+        assert_eq!(streams.pool.bytes_reserved(), 0);
     }
 }

@@ -31,7 +31,7 @@ use tower::util::MapRequestLayer;
 /// The interval of keepalive pings on a silent connection, and their timeout.
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Flow control: the unread bytes that a client may send on one stream.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 /// Flow control: the unread bytes on all streams of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// The running transport.

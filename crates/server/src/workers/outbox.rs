@@ -8,6 +8,7 @@
 use crate::errors::Refusal;
 use crate::limits::{REPORTS_BATCH_MAX, RESULTS_WAITING_BYTES_MAX};
 use crate::memory::Reservation;
+use crate::receiving::MessageMemory;
 use crate::sending::{Counted, ResponseMemory, Unsent};
 use flotilla_api::v1;
 use flotilla_leader::PollClosed;
@@ -37,8 +38,8 @@ pub(super) struct ReportResult {
 
 impl ReportResult {
     /// A result that keeps what it needs of the `memory` of its report.
-    pub(super) fn new(result: v1::MessageResult, mut memory: Reservation) -> Self {
-        let memory = memory.split(result.encoded_len());
+    pub(super) fn new(result: v1::MessageResult, memory: MessageMemory) -> Self {
+        let memory = memory.keep(result.encoded_len());
         Self { result, memory }
     }
 
@@ -155,13 +156,18 @@ impl Outbox {
             results.pop().map(Outbound::Result)
         };
         let message = v1::ServerMessage { message };
-        let merged = memory.into_iter().reduce(|mut all, next| {
-            all.merge(next);
-            all
-        });
-        match merged {
-            Some(memory) => Counted::new(message, self.responses.unsent(memory)),
-            None => Counted::small(message),
+        let mut merged: Vec<Reservation> = Vec::new();
+        for memory in memory {
+            match merged.iter_mut().find(|merged| merged.is_like(&memory)) {
+                Some(merged) => merged.merge(memory),
+                None => merged.push(memory),
+            }
+        }
+        let merged = merged.into_iter();
+        let memory = merged.map(|memory| self.responses.unsent(memory));
+        Counted {
+            message,
+            memory: memory.collect(),
         }
     }
 }
@@ -203,7 +209,7 @@ mod tests {
             result: None,
         };
         let report = reports.try_reserve(50).expect("it is free");
-        ReportResult::new(result, report)
+        ReportResult::new(result, MessageMemory::from(report))
     }
 
     /// The next message that was sent, in short form.

@@ -8,7 +8,7 @@ use super::session::{Connection, Incoming, Outgoing};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
-use crate::receiving::ArrivedMemory;
+use crate::receiving::ArrivedMessages;
 use crate::request;
 use crate::sending::ResponseMemory;
 use crate::services::serve_call;
@@ -237,12 +237,12 @@ impl WorkerService for Workers {
             return Err(Refusal::not_leader().into());
         }
         let (context, hub) = (self.context.clone(), self.hub.clone());
+        let responses = ResponseMemory::of(&request)?;
         let incoming = Incoming {
-            arrived: ArrivedMemory::of(&request)?,
-            responses: ResponseMemory::of(&request)?,
+            arrived: ArrivedMessages::of(&request)?,
             messages: request.into_inner(),
         };
-        let (connection, outgoing) = Connection::new(context, hub, incoming);
+        let (connection, outgoing) = Connection::new(context, hub, incoming, responses);
         tokio::spawn(connection.serve());
         Ok(Response::new(outgoing))
     }

@@ -10,8 +10,7 @@ use crate::limits::{
     HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX, TASKS_MEMORY_BYTES,
 };
-use crate::memory::Reservation;
-use crate::receiving::ArrivedMemory;
+use crate::receiving::{ArrivedMessages, MessageMemory};
 use crate::sending::{Counted, CountedStream, ResponseMemory, Unsent};
 use crate::watch::cut_off;
 use flotilla_api::v1;
@@ -19,7 +18,6 @@ use flotilla_engine::Assignment;
 use flotilla_leader::channel::{Bounds, Sender, channel};
 use flotilla_leader::{Hub, LeasedTask, PollClosed, Session, ToWorker};
 use futures::FutureExt;
-use futures::Stream;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
@@ -33,11 +31,21 @@ use v1::worker_message::Message as Inbound;
 /// The messages to the transport of a worker's stream.
 pub(crate) type Outgoing = CountedStream<Result<v1::ServerMessage, Status>>;
 
-/// A worker's end of a stream, and the memory that both directions use.
+/// A worker's end of a stream.
 pub(super) struct Incoming {
+    /// Has an empty message for each that has arrived.
     pub(super) messages: Streaming<v1::WorkerMessage>,
-    pub(super) arrived: ArrivedMemory,
-    pub(super) responses: ResponseMemory,
+    pub(super) arrived: ArrivedMessages,
+}
+
+impl Incoming {
+    /// The next message and its memory; `None` at the end. Cancel-safe.
+    async fn next(&mut self) -> Result<Option<(v1::WorkerMessage, MessageMemory)>, Status> {
+        match self.messages.message().await? {
+            Some(_) => self.arrived.take().map(Some),
+            None => Ok(None),
+        }
+    }
 }
 
 /// The two ends of a stream and its context.
@@ -46,6 +54,7 @@ pub(super) struct Connection {
     hub: Arc<Hub>,
     incoming: Incoming,
     outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
+    responses: ResponseMemory,
 }
 
 /// A stream whose worker is known and has an open poll.
@@ -85,17 +94,19 @@ impl Connection {
         context: Arc<Context>,
         hub: Arc<Hub>,
         incoming: Incoming,
+        responses: ResponseMemory,
     ) -> (Self, Outgoing) {
         let (outgoing, sent) = channel(Bounds {
             messages_max: STREAM_MESSAGES_MAX,
             bytes_max: STREAM_BYTES_MAX,
         });
-        let messages = incoming.responses.stream(sent);
+        let messages = responses.stream(sent);
         let connection = Self {
             context,
             hub,
             incoming,
             outgoing,
+            responses,
         };
         (connection, messages)
     }
@@ -118,12 +129,14 @@ impl Connection {
     }
 
     async fn talk(&mut self) -> Result<(), Status> {
-        let Some(hello) = first_message(&mut self.incoming.messages).await? else {
+        let Some((hello, memory)) = first_message(self.incoming.next()).await? else {
             return Ok(());
         };
+        // The names of held tasks are kept.
+        let _memory = memory.keep(hello.encoded_len());
         let handshake = Handshake::new(hello)?;
         let outgoing = self.outgoing.clone();
-        let responses = self.incoming.responses.clone();
+        let responses = self.responses.clone();
         let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
         let session = handshake.open(&self.context, &self.hub)?;
         let mut stream = WorkerStream {
@@ -137,28 +150,26 @@ impl Connection {
     }
 }
 
-/// The hello; `None` if the worker disconnected without one.
-async fn first_message(
-    incoming: &mut (impl Stream<Item = Result<v1::WorkerMessage, Status>> + Unpin),
-) -> Result<Option<v1::WorkerHello>, Status> {
-    let Ok(first) = timeout(HELLO_DEADLINE, incoming.next()).await else {
+/// The hello, if that is the first message, and its memory; `None` if the worker disconnected without one.
+async fn first_message<Memory>(
+    first: impl Future<Output = Result<Option<(v1::WorkerMessage, Memory)>, Status>>,
+) -> Result<Option<(v1::WorkerHello, Memory)>, Status> {
+    let Ok(first) = timeout(HELLO_DEADLINE, first).await else {
         let seconds = HELLO_DEADLINE.as_secs();
         let message = format!("expected a `hello` within {seconds} s, but none came");
         return Err(Refusal::new(ServerCode::HelloTimeout, message).into());
     };
-    match first {
-        Some(Ok(v1::WorkerMessage {
-            message: Some(Inbound::Hello(hello)),
-            ..
-        })) => Ok(Some(hello)),
-        Some(Ok(_)) => Err(Refusal::invalid(
+    // An error may be the cause for which the node ends the stream. A worker that is gone does not get it.
+    let Some((first, memory)) = first? else {
+        return Ok(None);
+    };
+    match first.message {
+        Some(Inbound::Hello(hello)) => Ok(Some((hello, memory))),
+        _ => Err(Refusal::invalid(
             "hello",
             "expected the first message to be `hello`, but it is not",
         )
         .into()),
-        // It may be the cause for which the node ends the stream. A worker that is gone does not get it.
-        Some(Err(status)) => Err(status),
-        None => Ok(None),
     }
 }
 
@@ -189,10 +200,10 @@ impl WorkerStream<'_> {
             tokio::select! {
                 sent = self.outbox.send_next(), if has_messages => sent?,
                 // Before their inputs are read.
-                memory = reserve_tasks(&mut self.reserving, &self.connection.incoming.responses), if takes_tasks && has_tasks => {
+                memory = reserve_tasks(&mut self.reserving, &self.connection.responses), if takes_tasks && has_tasks => {
                     self.deliver(memory)?;
                 }
-                () = &mut closed, if takes_tasks && has_tasks => {
+                () = &mut closed, if !takes_tasks || has_tasks => {
                     return Err(Refusal::from(self.session.why_closed()).into());
                 }
                 message = self.session.next(), if takes_tasks && !has_tasks => match message {
@@ -205,14 +216,12 @@ impl WorkerStream<'_> {
                         self.outbox.add_result(next).map_err(Refusal::from)?;
                     }
                 }
-                inbound = self.connection.incoming.messages.message(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
-                    let Some(inbound) = inbound? else { return Ok(()) };
-                    let mut memory = self.connection.incoming.arrived.claim();
+                inbound = self.connection.incoming.next(), if reports.len() < REPORTS_IN_FLIGHT_MAX => {
+                    let Some((inbound, memory)) = inbound? else { return Ok(()) };
                     let inbound = self.receive(inbound)?;
-                    let share = memory.bytes() / inbound.len().max(1);
-                    reports.extend(inbound.into_iter().map(|report| {
-                        self.submit_report(report, memory.split(share))
-                    }));
+                    let parts = memory.into_parts(inbound.len());
+                    let inbound = inbound.into_iter().zip(parts);
+                    reports.extend(inbound.map(|(report, memory)| self.submit_report(report, memory)));
                 }
             }
         }
@@ -346,7 +355,7 @@ impl WorkerStream<'_> {
     fn submit_report(
         &self,
         report: NumberedReport,
-        memory: Reservation,
+        memory: MessageMemory,
     ) -> impl Future<Output = ReportResult> + use<> {
         let context = Arc::clone(&self.connection.context);
         let poller = self.session.poller();
@@ -366,14 +375,14 @@ impl WorkerStream<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::stream;
+    use futures::future::{pending, ready};
     use tonic::Code;
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_without_a_hello_is_ended_in_time() {
-        let refusal = first_message(&mut stream::pending()).await.unwrap_err();
+        let refusal = first_message::<()>(pending()).await.unwrap_err();
         assert_eq!(refusal.code(), Code::DeadlineExceeded, "{refusal}");
-        let nothing = first_message(&mut stream::empty()).await;
+        let nothing = first_message::<()>(ready(Ok(None))).await;
         assert_eq!(nothing.unwrap(), None);
     }
 
@@ -383,7 +392,7 @@ mod tests {
             sequence: 1,
             message: Some(Inbound::Slots(v1::WorkerSlots { max_tasks_total: 1 })),
         };
-        let refusal = first_message(&mut stream::iter([Ok(slots)])).await;
+        let refusal = first_message(ready(Ok(Some((slots, ()))))).await;
         assert_eq!(refusal.unwrap_err().code(), Code::InvalidArgument);
     }
 }
