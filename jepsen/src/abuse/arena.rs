@@ -93,6 +93,13 @@ impl Arena {
             .collect()
     }
 
+    /// The address of the leader's port for clients.
+    pub(super) fn leader_address(&self) -> SocketAddrV4 {
+        let leader = self.cluster.leader();
+        let host = self.cluster.node(leader).host();
+        SocketAddrV4::new(host.ip, host.port)
+    }
+
     /// Where probes are answered without TLS.
     pub(super) fn probed(&self) -> Vec<SocketAddrV4> {
         match self.is_secured {

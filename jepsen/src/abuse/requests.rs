@@ -28,7 +28,7 @@ pub(super) struct Stalled {
     name: &'static str,
     /// The method that is called.
     path: &'static str,
-    /// Calls to all nodes together.
+    /// Calls to all nodes that take them.
     calls: usize,
     /// Calls on one connection.
     calls_per_connection: usize,
@@ -36,6 +36,8 @@ pub(super) struct Stalled {
     message_mib: u8,
     /// What arrives of each message, in bytes.
     arriving: usize,
+    /// Whether only the leader takes the calls.
+    is_for_leader: bool,
 }
 
 impl Stalled {
@@ -47,6 +49,7 @@ impl Stalled {
         calls_per_connection: 1_024,
         message_mib: 3,
         arriving: 1 << 10,
+        is_for_leader: false,
     };
     /// Streams of workers, whose first message is large.
     pub(super) const STREAMS: Self = Self {
@@ -56,6 +59,7 @@ impl Stalled {
         calls_per_connection: 250,
         message_mib: 4,
         arriving: 1 << 20,
+        is_for_leader: true,
     };
 
     /// A call of which `arriving` follows the head of its message, and nothing after it.
@@ -103,7 +107,10 @@ impl Abuse for Stalled {
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {
-        let addresses = arena.addresses(Port::Clients);
+        let addresses = match self.is_for_leader {
+            true => vec![arena.leader_address()],
+            false => arena.addresses(Port::Clients),
+        };
         for number in 0..self.calls / self.calls_per_connection {
             let (call, address) = (self.clone(), addresses[number % addresses.len()]);
             arena.spawn(async move { call.stall(address).await });
