@@ -32,7 +32,7 @@ pub(crate) const STREAM_BYTES: usize = 24 << 10;
 pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 8 << 20;
 /// The most memory for messages of streams, regardless of the node's memory. In bytes.
 pub(crate) const STREAM_MESSAGES_BYTES_MAX: usize = 256 << 20;
-/// A message up to this size waits for the memory of its own stream only. In bytes.
+/// A message up to this size never waits for other streams. In bytes.
 pub(crate) const SMALL_MESSAGE_BYTES: usize = 2 << 10;
 /// A message of a stream of requests. In bytes.
 pub(crate) const STREAM_MESSAGE_BYTES_MAX: usize = 4 << 20;

@@ -47,7 +47,7 @@ impl UnreadResponses {
         scan: b"\0\0\0\0\x08\x12\x06unread",
         memory_bytes: 1 << 30,
     };
-    /// Responses that are nearly empty, to so many calls that they would use up the memory of requests.
+    /// Responses that are nearly empty. With 8 KiB each, they would use up the memory of requests.
     pub(super) const SMALL: Self = Self {
         name: "unread-small-responses",
         responses: "small responses",

@@ -30,7 +30,7 @@ impl RequestMemory {
         })
     }
 
-    /// Takes up to `bytes` of it for the response.
+    /// Takes `bytes` of it for the response, or what it has.
     pub(crate) fn take(&self, bytes: usize) -> Reservation {
         self.lock().split(bytes)
     }

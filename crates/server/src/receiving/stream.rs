@@ -34,7 +34,7 @@ use tonic::codegen::Bytes;
 #[derive(Clone, Debug)]
 pub(super) struct StreamMessages {
     pool: MemoryPool,
-    /// Whoever has it may complete a message beyond the pool.
+    /// A message with the permit may be completed beyond the pool.
     completing: Arc<Semaphore>,
     /// The messages that may wait for memory. What has arrived of their streams meanwhile is not counted.
     waiting: Arc<Semaphore>,
@@ -102,7 +102,7 @@ impl ArrivedMessages {
         let (message, memory) = self
             .lock()
             .pop_front()
-            .ok_or_else(|| Status::internal("expected a message, but the transport has none"))?;
+            .ok_or_else(|| Status::internal("expected a message, but no message has arrived"))?;
         let message = M::decode(message).map_err(|error| {
             let text =
                 format!("expected a message of the stream, but it cannot be decoded: {error}");
