@@ -266,7 +266,7 @@ mod tests {
         let node = StillNode::start().await;
         let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
         let (began, mut beginning) = tokio::sync::mpsc::channel(1);
-        let (finish, finishing) = mpsc::channel::<()>();
+        let (finish, finishing) = mpsc::sync_channel::<()>(1);
         let deadline = Instant::now() + Duration::from_secs(60);
         let scan = gateway.scan(Freshness::Stale, deadline, move |_| {
             began.blocking_send(()).expect("the test waits for it");

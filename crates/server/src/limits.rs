@@ -258,7 +258,7 @@ pub const STOP_TIME: Duration = Duration::from_secs(30);
 const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 
 // A read reserves enough for its result, whether that is a page or one record.
-const _: () = assert!(READ_BYTES_MAX as usize + PAYLOAD_BYTES_MAX <= VIEW_BYTES_MAX);
+const _: () = assert!(READ_BYTES_MAX + PAYLOAD_BYTES_MAX as u64 <= VIEW_BYTES_MAX as u64);
 const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_BYTES);
 const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
 const _: () = assert!(MESSAGE_COPIES * ADMIN_MESSAGE_BYTES_MAX + REQUEST_BYTES <= ADMIN_BYTES_MAX);

@@ -105,14 +105,11 @@ impl Server {
         };
         let tracer = Tracer::start(&config, &replica)?;
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
+        let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(
-                replica,
-                SlowCommands::new(config.slow_command()),
-                memory.reads.clone(),
-            ),
+            gateway: Gateway::new(replica, slow_commands, memory.reads.clone()),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
