@@ -2,13 +2,14 @@
 
 use crate::error::Error;
 use crate::hub::{Request, Revocation, WorkerKey};
+use crate::limits::TASK_TOKENS_MAX;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, WorkerView};
 use flotilla_engine::{Assignment, Rejection, TaskToken};
 use flotilla_replica::Replica;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A worker that opens a poll: what its hello says.
 #[derive(Clone, Debug)]
@@ -79,6 +80,20 @@ impl Poller {
         })
     }
 
+    /// Forgets the tokens of tasks that are not leased to the worker, and all but a few of one task: the worker may name any.
+    pub(crate) fn forget_tokens(&mut self, leases: &[ActionRunNumber]) {
+        let tasks = leases.iter().map(|task| (*task, TASK_TOKENS_MAX));
+        let mut left: BTreeMap<_, _> = tasks.collect();
+        self.held
+            .retain(|token| match left.get_mut(&token.action_run) {
+                Some(0) | None => false,
+                Some(left) => {
+                    *left -= 1;
+                    true
+                }
+            });
+    }
+
     /// What the worker has to know about a task; `None` if it is no longer leased to the worker (A4).
     pub(crate) fn leased(
         &self,
@@ -141,8 +156,33 @@ mod tests {
     use flotilla_engine::ids::{Namespace, WorkerId};
     use flotilla_engine::{Body, DrainWorker, RegisterWorker, WorkerType};
     use flotilla_replica::OfferSource;
-    use std::collections::BTreeMap;
     use std::sync::Arc;
+
+    #[test]
+    fn a_hello_may_name_any_tasks_but_few_tokens_are_kept() {
+        let token = |action_run, secret| TaskToken {
+            action_run: ActionRunNumber(action_run),
+            attempt: 1,
+            secret,
+        };
+        let tokens = (0..100).map(|secret| token(secret % 10, secret));
+        let mut poller = Poller {
+            key: WorkerKey {
+                namespace: Namespace::default_namespace(),
+                worker: WorkerId::new("w").unwrap(),
+            },
+            incarnation: 0,
+            actions: BTreeSet::new(),
+            held: tokens.chain([token(11, 7)]).collect(),
+        };
+        poller.forget_tokens(&[ActionRunNumber(3), ActionRunNumber(11), ActionRunNumber(12)]);
+        let kept: Vec<_> = poller
+            .held
+            .into_iter()
+            .map(|token| token.action_run.0)
+            .collect();
+        assert_eq!(kept, [3, 3, 3, 3, 11]);
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_worker_that_begins_to_drain_before_its_poll_is_open_is_found_to_drain() {

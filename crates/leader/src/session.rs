@@ -29,7 +29,7 @@ impl Session {
     pub fn open(
         hub: &Arc<Hub>,
         replica: &Replica,
-        poller: Poller,
+        mut poller: Poller,
         request: Request,
     ) -> Result<Self, Error> {
         let poll = hub.open(request)?;
@@ -37,6 +37,7 @@ impl Session {
             is_draining,
             leases,
         } = poller.standing(replica)?;
+        poller.forget_tokens(&leases);
         // It may have begun to drain between the poll's request and its opening.
         poll.set_draining(is_draining);
         Ok(Self {

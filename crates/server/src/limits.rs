@@ -32,16 +32,18 @@ pub(crate) const STREAM_BYTES: usize = 24 << 10;
 pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 8 << 20;
 /// The most memory for messages of streams, regardless of the node's memory. In bytes.
 pub(crate) const STREAM_MESSAGES_BYTES_MAX: usize = 256 << 20;
-/// A message up to this size never waits for other streams. In bytes.
+/// A message up to this size never waits for streams of other connections. In bytes.
 pub(crate) const SMALL_MESSAGE_BYTES: usize = 2 << 10;
 /// A message of a stream of requests. In bytes.
 pub(crate) const STREAM_MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Large messages of streams that wait for memory; a further one ends its stream.
 pub(crate) const MESSAGES_WAITING_MAX: usize = 64;
 /// How long a message of a stream may wait for memory.
-pub(crate) const MESSAGE_MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long a message that is completed beyond the memory of all others may go without progress.
-pub(crate) const COMPLETION_STALL_MAX: Duration = Duration::from_millis(250);
+pub(crate) const MESSAGE_MEMORY_WAIT_MAX: Duration = Duration::from_secs(8);
+/// How long a message may take to be completed beyond the memory of all others.
+pub(crate) const COMPLETION_MAX: Duration = Duration::from_secs(4);
+/// How long it may go without progress meanwhile.
+pub(crate) const COMPLETION_STALL_MAX: Duration = Duration::from_secs(1);
 /// A stream whose first message has not arrived for this long ends if there are too many streams.
 pub(crate) const NEWCOMER_MIN: Duration = Duration::from_secs(1);
 /// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
@@ -264,6 +266,9 @@ const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
 const _: () = assert!(MESSAGE_COPIES * ADMIN_MESSAGE_BYTES_MAX + REQUEST_BYTES <= ADMIN_BYTES_MAX);
 // The transport allocates two buffers of 8 KiB for each stream.
 const _: () = assert!(MESSAGE_COPIES * SMALL_MESSAGE_BYTES + (16 << 10) <= STREAM_BYTES);
+// A message in its turn ends before the next one has waited for too long, and a hello that finds no memory says so.
+const _: () = assert!(COMPLETION_MAX.as_secs() < MESSAGE_MEMORY_WAIT_MAX.as_secs());
+const _: () = assert!(MESSAGE_MEMORY_WAIT_MAX.as_secs() < HELLO_DEADLINE.as_secs());
 // A message of a stream has room for the largest completion, and for the names of all tasks of a worker.
 const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < STREAM_MESSAGE_BYTES_MAX);
 const _: () = assert!(HELD_TASKS_MAX * 128 < STREAM_MESSAGE_BYTES_MAX);

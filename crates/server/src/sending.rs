@@ -19,11 +19,11 @@ use hyper::body::{Frame, SizeHint};
 use prost::Message;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use tokio::time::{Instant, interval_at};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tonic::Request;
 use tonic::body::Body;
 use tonic::codegen::Bytes;
@@ -42,7 +42,14 @@ pub(crate) struct Responses {
 #[derive(Debug, Default)]
 struct Unread {
     number_next: u64,
-    by_number: BTreeMap<u64, (Instant, Caller)>,
+    by_number: BTreeMap<u64, (Instant, Reader)>,
+}
+
+/// The caller that reads a response.
+#[derive(Clone, Debug)]
+struct Reader {
+    caller: Caller,
+    last_read: Arc<Mutex<Instant>>,
 }
 
 /// Memory of a response, or of a message of a stream, until it is sent.
@@ -56,16 +63,15 @@ pub(crate) struct Unsent {
 #[derive(Debug)]
 struct Place {
     unread: Arc<Mutex<Unread>>,
-    /// It changes under the lock.
-    number: AtomicU64,
-    caller: Caller,
+    number: u64,
+    reader: Reader,
 }
 
 /// The memory for the response to one caller.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseMemory {
     responses: Responses,
-    caller: Caller,
+    reader: Reader,
     request: RequestMemory,
     /// What is encoded, or is encoded next, and is not part of the body yet.
     encoded: Encoded,
@@ -98,25 +104,25 @@ impl Responses {
     pub(crate) fn memory_for(&self, caller: Caller, request: RequestMemory) -> ResponseMemory {
         ResponseMemory {
             responses: self.clone(),
-            caller,
+            reader: Reader::new(caller),
             request,
             encoded: Encoded::default(),
         }
     }
 
-    /// Reserves memory for what is sent to `caller`; `None` if it is not free now.
-    fn try_reserve(&self, bytes: usize, caller: &Caller) -> Option<Unsent> {
+    /// Reserves memory for what is sent to a caller; `None` if it is not free now.
+    fn try_reserve(&self, bytes: usize, reader: &Reader) -> Option<Unsent> {
         let reservation = self.pool.try_reserve(bytes.min(self.pool.bytes_max()));
         if reservation.is_none() {
             self.close_unread();
         }
-        Some(self.unsent(reservation?, caller))
+        Some(self.unsent(reservation?, reader))
     }
 
-    /// Waits for memory for what is sent to `caller`. Cancel-safe.
-    async fn reserve(&self, bytes: usize, caller: &Caller) -> Unsent {
+    /// Waits for memory for what is sent to a caller. Cancel-safe.
+    async fn reserve(&self, bytes: usize, reader: &Reader) -> Unsent {
         let reservation = self.reserve_from(&self.pool, bytes).await;
-        self.unsent(reservation, caller)
+        self.unsent(reservation, reader)
     }
 
     /// Waits for memory for what a watch reads.
@@ -130,39 +136,45 @@ impl Responses {
         if let Some(reservation) = pool.try_reserve(bytes) {
             return reservation;
         }
-        let mut reserving = std::pin::pin!(pool.reserve(bytes));
+        let reservation = self.freeing(pool.reserve(bytes)).await;
+        reservation.expect("a pool has as many bytes as it has at most")
+    }
+
+    /// Waits, and meanwhile closes connections of callers that keep memory from others.
+    pub(crate) async fn freeing<T>(&self, waiting: impl Future<Output = T>) -> T {
+        let mut waiting = pin!(waiting);
         let mut ticks = interval_at(Instant::now(), UNREAD_CHECK_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                reservation = &mut reserving => {
-                    return reservation.expect("a pool has as many bytes as it has at most");
-                }
+                waited = &mut waiting => return waited,
                 _ = ticks.tick() => self.close_unread(),
             }
         }
     }
 
-    fn unsent(&self, reservation: Reservation, caller: &Caller) -> Unsent {
+    fn unsent(&self, reservation: Reservation, reader: &Reader) -> Unsent {
         Unsent {
             reservation,
-            place: Place::last(&self.unread, caller),
+            place: Place::last(&self.unread, reader),
         }
     }
 
-    /// Closes the connection of the caller whose response has waited for longest, if it has waited for long.
+    /// Closes the connection of a caller that has read nothing for long, although a response waits.
     pub(crate) fn close_unread(&self) {
         let mut unread = lock(&self.unread);
-        let Some(oldest) = unread.by_number.first_entry() else {
+        let waiting = unread.by_number.iter();
+        let mut waiting = waiting.take_while(|(_, (since, _))| since.elapsed() >= UNREAD_MAX);
+        let silent = waiting.find(|(_, (_, reader))| reader.has_read_before() >= UNREAD_MAX);
+        let Some(number) = silent.map(|(number, _)| *number) else {
             return;
         };
-        let waited = oldest.get().0.elapsed();
-        if waited >= UNREAD_MAX {
+        if let Some((since, reader)) = unread.by_number.remove(&number) {
             tracing::warn!(
-                seconds = waited.as_secs(),
-                "closing a connection: its caller does not read its responses, and other responses need the memory"
+                seconds = since.elapsed().as_secs(),
+                "closing a connection: its caller does not read its responses, and others need the memory"
             );
-            let (_, caller) = oldest.remove();
-            caller.disconnect();
+            reader.caller.disconnect();
         }
     }
 }
@@ -171,52 +183,57 @@ fn lock(unread: &Mutex<Unread>) -> MutexGuard<'_, Unread> {
     unread.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Unread {
-    fn add(&mut self, caller: &Caller) -> u64 {
-        let number = self.number_next;
-        self.number_next += 1;
-        let entry = (Instant::now(), caller.clone());
-        self.by_number.insert(number, entry);
-        number
+impl Reader {
+    fn new(caller: Caller) -> Self {
+        Self {
+            caller,
+            last_read: Arc::new(Mutex::new(Instant::now())),
+        }
+    }
+
+    fn has_read(&self) {
+        *self.last_read() = Instant::now();
+    }
+
+    /// How long ago it has read.
+    fn has_read_before(&self) -> Duration {
+        self.last_read().elapsed()
+    }
+
+    fn last_read(&self) -> MutexGuard<'_, Instant> {
+        self.last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
-    fn last(unread: &Arc<Mutex<Unread>>, caller: &Caller) -> Self {
-        let number = lock(unread).add(caller);
+    fn last(unread: &Arc<Mutex<Unread>>, reader: &Reader) -> Self {
+        let mut places = lock(unread);
+        let number = places.number_next;
+        places.number_next += 1;
+        let entry = (Instant::now(), reader.clone());
+        places.by_number.insert(number, entry);
         Self {
             unread: unread.clone(),
-            number: AtomicU64::new(number),
-            caller: caller.clone(),
-        }
-    }
-
-    /// Moves it behind all others: the caller has read.
-    fn renew(&self) {
-        let mut unread = lock(&self.unread);
-        let number = self.number.load(Ordering::Relaxed);
-        if unread.by_number.remove(&number).is_some() {
-            let number = unread.add(&self.caller);
-            self.number.store(number, Ordering::Relaxed);
+            number,
+            reader: reader.clone(),
         }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let number = *self.number.get_mut();
-        lock(&self.unread).by_number.remove(&number);
+        lock(&self.unread).by_number.remove(&self.number);
     }
 }
 
 impl Unsent {
-    /// Splits off up to `bytes` of it, as the memory of a message that is to be sent now. The caller has read, so what is left
-    /// waits from now on.
+    /// Splits off up to `bytes` of it, as the memory of a message that is to be sent now.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
-        self.place.renew();
         Self {
             reservation: self.reservation.split(bytes),
-            place: Place::last(&self.place.unread, &self.place.caller),
+            place: Place::last(&self.place.unread, &self.place.reader),
         }
     }
 }
@@ -235,12 +252,12 @@ impl ResponseMemory {
 
     /// Waits for memory for a message of a stream. Cancel-safe.
     pub(crate) async fn reserve_message(&self, bytes: usize) -> Unsent {
-        self.responses.reserve(bytes, &self.caller).await
+        self.responses.reserve(bytes, &self.reader).await
     }
 
     /// What is sent to the caller, in memory that is reserved already.
     pub(crate) fn unsent(&self, reservation: Reservation) -> Unsent {
-        self.responses.unsent(reservation, &self.caller)
+        self.responses.unsent(reservation, &self.reader)
     }
 
     /// Waits for memory for what a watch reads.
@@ -260,7 +277,7 @@ impl ResponseMemory {
         let unsent = if of_request.bytes() >= bytes / REQUEST_PART {
             Some(self.unsent(of_request))
         } else {
-            self.responses.try_reserve(bytes, &self.caller)
+            self.responses.try_reserve(bytes, &self.reader)
         };
         let unsent = unsent.ok_or_else(|| {
             Refusal::overloaded(
@@ -300,6 +317,15 @@ impl Encoded {
         self.lock().push(message);
     }
 
+    /// The size of the messages of a stream.
+    fn bytes(&self) -> usize {
+        let messages = self.lock();
+        let contents = messages
+            .iter()
+            .filter_map(|message| message.content.as_ref());
+        contents.map(Bytes::len).sum()
+    }
+
     fn take(&self) -> Vec<EncodedMessage> {
         mem::take(&mut *self.lock())
     }
@@ -331,9 +357,8 @@ impl AsRef<[u8]> for Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // If other parts are left, the caller has read this one.
-        if Arc::strong_count(&self.memory) > 1 {
-            self.memory.iter().for_each(|unsent| unsent.place.renew());
+        for unsent in self.memory.iter() {
+            unsent.place.reader.has_read();
         }
     }
 }
@@ -453,6 +478,11 @@ impl<M: Message + Default> Stream for CountedStream<Result<M, tonic::Status>> {
     type Item = Result<M, tonic::Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.encoded.bytes() >= PART_BYTES {
+            // The transport sends them before it takes others.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let next = ready!(Pin::new(&mut self.messages).poll_next(context));
         Poll::Ready(next.map(|Counted { message, memory }| {
             let content = Some(framed(&message?));
@@ -497,10 +527,15 @@ mod tests {
         (Caller::default().with_closing(closing.clone()), closing)
     }
 
+    fn reader() -> (Reader, CancellationToken) {
+        let (caller, closing) = caller();
+        (Reader::new(caller), closing)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_caller_that_has_read_nothing_for_longest_is_disconnected_for_another_one() {
         let responses = responses(100);
-        let ((silent, silent_closed), (slow, slow_closed)) = (caller(), caller());
+        let ((silent, silent_closed), (slow, slow_closed)) = (reader(), reader());
         let first = responses.reserve(60, &silent).await;
         advance(UNREAD_MAX / 2).await;
         let second = responses.reserve(40, &slow).await;
@@ -525,7 +560,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn views_wait_for_those_that_callers_have_not_read() {
         let responses = responses(100);
-        let (silent, closed) = caller();
+        let (silent, closed) = reader();
         let (view, unsent) = (
             responses.reserve_view().await,
             responses.reserve(1, &silent).await,

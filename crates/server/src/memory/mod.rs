@@ -27,7 +27,7 @@ pub(crate) struct Memory {
     pub(crate) reads: MemoryPool,
     /// Open streams of requests.
     pub(crate) streams: MemoryPool,
-    /// Messages that streams have received, until they are handled. One more may be completed beyond it.
+    /// Messages that streams have received, until they are handled. One more at a time may be completed beyond it.
     pub(crate) stream_messages: MemoryPool,
     /// Responses and messages of streams, until they are sent.
     pub(crate) responses: MemoryPool,

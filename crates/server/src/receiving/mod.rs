@@ -62,9 +62,9 @@ impl Receiver {
     pub(crate) fn new(pools: StreamPools, responses: Responses) -> Self {
         Self {
             requests: Partials::new(PARTIAL_REQUESTS_MAX),
-            responses,
             streams: pools.streams,
-            messages: StreamMessages::new(pools.messages),
+            messages: StreamMessages::new(pools.messages, responses.clone()),
+            responses,
         }
     }
 

@@ -11,10 +11,12 @@ use super::overloaded;
 use super::partial::{Part, Partials};
 use crate::errors::Refusal;
 use crate::limits::{
-    COMPLETION_STALL_MAX, MESSAGE_COPIES, MESSAGE_MEMORY_WAIT_MAX, MESSAGES_WAITING_MAX,
-    NEWCOMER_MIN, RECEIVING_MAX, SMALL_MESSAGE_BYTES, STREAM_BYTES, STREAM_MESSAGE_BYTES_MAX,
+    COMPLETION_MAX, COMPLETION_STALL_MAX, MESSAGE_COPIES, MESSAGE_MEMORY_WAIT_MAX,
+    MESSAGES_WAITING_MAX, NEWCOMER_MIN, RECEIVING_MAX, SMALL_MESSAGE_BYTES, STREAM_BYTES,
+    STREAM_MESSAGE_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
+use crate::sending::Responses;
 use bytes::Buf;
 use futures::future::BoxFuture;
 use hyper::body::{Frame, SizeHint};
@@ -40,6 +42,8 @@ pub(super) struct StreamMessages {
     waiting: Arc<Semaphore>,
     /// The streams whose first message is awaited.
     newcomers: Partials,
+    /// Results of reports among them keep memory of the pool until they are read.
+    responses: Responses,
 }
 
 /// The memory of a message until it is handled.
@@ -122,12 +126,13 @@ impl ArrivedMessages {
 
 impl StreamMessages {
     /// No messages yet, within `pool`.
-    pub(super) fn new(pool: MemoryPool) -> Self {
+    pub(super) fn new(pool: MemoryPool, responses: Responses) -> Self {
         Self {
             pool,
             completing: Arc::new(Semaphore::new(1)),
             waiting: Arc::new(Semaphore::new(MESSAGES_WAITING_MAX)),
             newcomers: Partials::new(usize::MAX),
+            responses,
         }
     }
 
@@ -165,12 +170,44 @@ impl StreamMessages {
         }
     }
 
-    /// Waits for the turn to complete a message beyond the pool; `None` if too many messages wait, or for too long.
-    async fn turn(self) -> Option<OwnedSemaphorePermit> {
-        let _waiting = self.waiting.try_acquire().ok()?;
-        let turn = timeout(MESSAGE_MEMORY_WAIT_MAX, self.completing.acquire_owned());
-        turn.await.ok()?.ok()
+    /// Waits until a small message has memory: of the pool, or of its stream.
+    async fn memory_of_small(self, small: MemoryPool, bytes: usize) -> Option<Granted> {
+        let granting = async {
+            tokio::select! {
+                Some(memory) = self.pool.reserve(bytes) => Some(Granted::Memory(memory)),
+                Some(memory) = small.reserve(bytes) => Some(Granted::Memory(memory)),
+                else => None,
+            }
+        };
+        self.in_time(granting).await
     }
+
+    /// Waits until the next part of a large message has memory, or until it is its turn to be completed beyond the pool;
+    /// `None` if too many messages wait.
+    async fn memory_of_large(self, bytes: usize) -> Option<Granted> {
+        let _waiting = self.waiting.try_acquire().ok()?;
+        let granting = async {
+            tokio::select! {
+                Some(memory) = self.pool.reserve(bytes) => Some(Granted::Memory(memory)),
+                Ok(turn) = self.completing.clone().acquire_owned() => Some(Granted::Turn(turn)),
+                else => None,
+            }
+        };
+        self.in_time(granting).await
+    }
+
+    async fn in_time(&self, granting: impl Future<Output = Option<Granted>>) -> Option<Granted> {
+        let granted = timeout(MESSAGE_MEMORY_WAIT_MAX, self.responses.freeing(granting)).await;
+        granted.ok()?
+    }
+}
+
+/// What a message was granted after it has waited.
+enum Granted {
+    /// Memory for what was asked.
+    Memory(Reservation),
+    /// The permit to be completed beyond the pool.
+    Turn(OwnedSemaphorePermit),
 }
 
 /// A message while it arrives.
@@ -261,14 +298,6 @@ impl Assembly {
     }
 }
 
-/// What a message waits for.
-enum Waiting {
-    /// The memory of its stream, because it is small.
-    Small(BoxFuture<'static, Option<Reservation>>),
-    /// Its turn to be completed beyond the pool.
-    Turn(BoxFuture<'static, Option<OwnedSemaphorePermit>>),
-}
-
 /// A body whose messages are assembled and counted as they arrive.
 pub(super) struct ReceivingStream {
     body: Body,
@@ -281,8 +310,9 @@ pub(super) struct ReceivingStream {
     small: MemoryPool,
     /// How many bytes of the message have memory.
     covered: usize,
-    completing: Option<OwnedSemaphorePermit>,
-    waiting: Option<Waiting>,
+    /// If it is completed beyond the pool: until when.
+    completing: Option<(OwnedSemaphorePermit, Instant)>,
+    waiting: Option<BoxFuture<'static, Option<Granted>>>,
     /// Until the first message has arrived.
     newcomer: Option<Part>,
     /// When the message began.
@@ -311,50 +341,47 @@ impl ReceivingStream {
     /// Waits until what has arrived of the message has memory.
     fn poll_cover(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Status>> {
         let length = self.assembly.length_with(&self.data);
-        let is_small = self.assembly.length <= SMALL_MESSAGE_BYTES;
         if length <= self.covered {
             return Poll::Ready(Ok(()));
         }
-        if self.waiting.is_none() {
-            // A small message needs all of its memory from one pool.
-            let until = if is_small {
-                self.assembly.length
-            } else {
-                length
-            };
-            let bytes = (until - self.covered) * MESSAGE_COPIES;
-            if let Some(reservation) = self.messages.pool.try_reserve(bytes) {
-                self.memory.merge(reservation);
-                self.covered = until;
-                return Poll::Ready(Ok(()));
-            }
-            self.waiting = Some(if is_small {
-                let small = self.small.clone();
-                let reserving = async move { small.reserve(bytes).await };
-                Waiting::Small(Box::pin(async {
-                    timeout(MESSAGE_MEMORY_WAIT_MAX, reserving).await.ok()?
-                }))
-            } else {
-                Waiting::Turn(Box::pin(self.messages.clone().turn()))
-            });
-        }
-        let is_covered = match &mut self.waiting {
-            Some(Waiting::Small(reserving)) => {
-                let reservation = ready!(reserving.as_mut().poll(context));
-                reservation
-                    .map(|reservation| self.memory = reservation)
-                    .is_some()
-            }
-            Some(Waiting::Turn(turn)) => {
-                self.completing = ready!(turn.as_mut().poll(context));
-                self.deadline = None;
-                self.completing.is_some()
-            }
-            None => false,
+        // A small message needs all of its memory from one pool.
+        let is_small = self.assembly.length <= SMALL_MESSAGE_BYTES;
+        let until = if is_small {
+            self.assembly.length
+        } else {
+            length
         };
+        let bytes = (until - self.covered) * MESSAGE_COPIES;
+        let waiting = match &mut self.waiting {
+            Some(waiting) => waiting,
+            None => {
+                if let Some(reservation) = self.messages.pool.try_reserve(bytes) {
+                    self.memory.merge(reservation);
+                    self.covered = until;
+                    return Poll::Ready(Ok(()));
+                }
+                let messages = self.messages.clone();
+                self.waiting.insert(if is_small {
+                    Box::pin(messages.memory_of_small(self.small.clone(), bytes))
+                } else {
+                    Box::pin(messages.memory_of_large(bytes))
+                })
+            }
+        };
+        let granted = ready!(waiting.as_mut().poll(context));
         self.waiting = None;
-        self.covered = self.assembly.length;
-        Poll::Ready(is_covered.then_some(()).ok_or_else(|| overloaded().into()))
+        self.covered = until;
+        match granted {
+            Some(Granted::Memory(reservation)) if is_small => self.memory = reservation,
+            Some(Granted::Memory(reservation)) => self.memory.merge(reservation),
+            Some(Granted::Turn(turn)) => {
+                self.completing = Some((turn, Instant::now() + COMPLETION_MAX));
+                self.covered = self.assembly.length;
+                self.deadline = None;
+            }
+            None => return Poll::Ready(Err(overloaded().into())),
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Hands the complete message over to the service.
@@ -362,7 +389,7 @@ impl ReceivingStream {
         let nothing = self.messages.pool.nothing();
         let memory = MessageMemory {
             reservation: mem::replace(&mut self.memory, nothing),
-            completing: self.completing.take().map(Arc::new),
+            completing: self.completing.take().map(|(turn, _)| Arc::new(turn)),
         };
         let prefix = self.assembly.prefix;
         let message = self.assembly.finish();
@@ -390,7 +417,7 @@ impl ReceivingStream {
         }
         let deadline = self.deadline.get_or_insert_with(|| {
             Box::pin(sleep_until(match self.completing {
-                Some(_) => Instant::now() + COMPLETION_STALL_MAX,
+                Some((_, until)) => until.min(Instant::now() + COMPLETION_STALL_MAX),
                 None => self.began + RECEIVING_MAX,
             }))
         });
@@ -418,10 +445,13 @@ impl hyper::body::Body for ReceivingStream {
                 }
             }
             match Pin::new(&mut self.body).poll_frame(context) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) => self.data = data,
-                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
-                },
+                Poll::Ready(Some(Ok(frame))) if frame.is_data() => {
+                    self.data = frame.into_data().unwrap_or_default();
+                }
+                Poll::Ready(None | Some(Ok(_))) if self.assembly.has_begun() => {
+                    let text = "expected the rest of a message, but the stream has ended";
+                    return Poll::Ready(Some(Err(Status::internal(text))));
+                }
                 Poll::Ready(ended) => return Poll::Ready(ended),
                 Poll::Pending => {
                     return self.poll_end(context).map(|status| Some(Err(status)));
@@ -434,7 +464,7 @@ impl hyper::body::Body for ReceivingStream {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.data.is_empty() && self.body.is_end_stream()
+        self.data.is_empty() && !self.assembly.has_begun() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -454,7 +484,9 @@ mod tests {
 
     /// Streams whose messages have `bytes`, beside the copies.
     fn streams(bytes: usize) -> StreamMessages {
-        StreamMessages::new(MemoryPool::new(bytes * MESSAGE_COPIES))
+        let pool = MemoryPool::new(1 << 20);
+        let responses = Responses::new(pool.clone(), pool);
+        StreamMessages::new(MemoryPool::new(bytes * MESSAGE_COPIES), responses)
     }
 
     /// A stream of which these parts arrive, and nothing after them.
@@ -610,6 +642,49 @@ mod tests {
         assert_eq!((first, second), (Err(Code::DeadlineExceeded), Ok(())));
         assert_eq!(begun.elapsed(), COMPLETION_STALL_MAX);
         assert_eq!(take(&arrived).0, 5_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_in_its_turn_ends_although_bytes_arrive() {
+        let streams = streams(1_000);
+        let sent = message(4_000);
+        let bytes = sent.chunks(1).map(Bytes::copy_from_slice);
+        let every_half_second = stream::iter(bytes.collect::<Vec<_>>()).then(async |byte| {
+            tokio::time::sleep(COMPLETION_STALL_MAX / 2).await;
+            Ok::<_, Infallible>(byte)
+        });
+        let body = axum::body::Body::from_stream(every_half_second);
+        let open = MemoryPool::new(STREAM_BYTES);
+        let arrived = Some(ArrivedMessages::default());
+        let mut trickling = Box::pin(streams.receive(Body::new(body), &open, arrived));
+        let _used = streams.pool.try_reserve(1_000 * MESSAGE_COPIES);
+        let begun = Instant::now();
+        assert_eq!(next(&mut trickling).await, Err(Code::DeadlineExceeded));
+        assert!(begun.elapsed() < 2 * COMPLETION_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_continues_once_others_release_memory() {
+        let streams = streams(5_000);
+        let all = streams.pool.try_reserve(5_000 * MESSAGE_COPIES);
+        let _turn = streams.completing.clone().try_acquire_owned();
+        let (mut waiting, arrived) = receive(&streams, &[&message(4_000)]);
+        assert!(next(&mut waiting).now_or_never().is_none());
+        drop(all);
+        assert_eq!(next(&mut waiting).await, Ok(()));
+        assert_eq!(take(&arrived).0, 4_000);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_ends_within_a_message_fails() {
+        let streams = streams(1_000);
+        let part = Bytes::copy_from_slice(&message(100)[..50]);
+        let parts = stream::iter([Ok::<_, Infallible>(part)]);
+        let body = Body::new(axum::body::Body::from_stream(parts));
+        let arrived = Some(ArrivedMessages::default());
+        let open = MemoryPool::new(STREAM_BYTES);
+        let mut cut = Box::pin(streams.receive(body, &open, arrived));
+        assert_eq!(next(&mut cut).await, Err(Code::Internal));
     }
 
     #[tokio::test(start_paused = true)]

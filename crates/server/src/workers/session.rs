@@ -132,13 +132,13 @@ impl Connection {
         let Some((hello, memory)) = first_message(self.incoming.next()).await? else {
             return Ok(());
         };
-        // The names of held tasks are kept.
-        let _memory = memory.keep(hello.encoded_len());
         let handshake = Handshake::new(hello)?;
         let outgoing = self.outgoing.clone();
         let responses = self.responses.clone();
         let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
         let session = handshake.open(&self.context, &self.hub)?;
+        // What is kept of the hello is about tasks that are leased to the worker.
+        drop(memory);
         let mut stream = WorkerStream {
             connection: self,
             session,

@@ -104,7 +104,6 @@ impl RunWatch {
                 Err(Stop::Gone(CallerGone)) => return,
                 Err(Stop::Refused(refusal)) => {
                     // The caller may be gone as well; then nothing is sent.
-                    // The caller may be gone as well; then nothing is sent.
                     if let Ok(room) = self.updates.reserve(0).await {
                         room.send(Counted::small(Err(refusal.into())));
                     }
