@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(crate) const POLL_MESSAGES_MAX: usize = 4_096;
 /// As [`POLL_MESSAGES_MAX`], in bytes: tasks wait without their inputs.
 pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
-/// Tokens of one leased task that are remembered of a hello: those of earlier attempts may be among them.
-pub(crate) const TASK_TOKENS_MAX: usize = 4;
+/// Tokens of one leased task that are kept from a hello. Some may be of earlier attempts.
+pub(crate) const HELLO_TOKENS_PER_TASK_MAX: usize = 4;
 /// How long one obligation's command may take before its driver reads the state again.
 pub(crate) const OBLIGATION_DEADLINE: Duration = Duration::from_secs(10);
 /// A driver's first backoff after a transient refusal.

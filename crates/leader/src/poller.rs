@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::hub::{Request, Revocation, WorkerKey};
-use crate::limits::TASK_TOKENS_MAX;
+use crate::limits::HELLO_TOKENS_PER_TASK_MAX;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::store::{Reader, StoreError};
@@ -80,9 +80,10 @@ impl Poller {
         })
     }
 
-    /// Forgets the tokens of tasks that are not leased to the worker, and all but a few of one task: the worker may name any.
+    /// Forgets the tokens of tasks that are not leased to the worker, and keeps at most [`HELLO_TOKENS_PER_TASK_MAX`] for each
+    /// leased task, because a hello may name any.
     pub(crate) fn forget_tokens(&mut self, leases: &[ActionRunNumber]) {
-        let tasks = leases.iter().map(|task| (*task, TASK_TOKENS_MAX));
+        let tasks = leases.iter().map(|task| (*task, HELLO_TOKENS_PER_TASK_MAX));
         let mut left: BTreeMap<_, _> = tasks.collect();
         self.held
             .retain(|token| match left.get_mut(&token.action_run) {

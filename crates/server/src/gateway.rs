@@ -6,7 +6,7 @@
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
-use crate::limits::READ_BYTES;
+use crate::limits::READ_RESERVATION_BYTES;
 use crate::memory::MemoryPool;
 use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
@@ -188,22 +188,22 @@ impl<'g> GroupGateway<'g> {
         if freshness == Freshness::Linearizable {
             self.catch_up(deadline).await?;
         }
-        let bytes = READ_BYTES.min(self.reads.bytes_max());
+        let bytes = READ_RESERVATION_BYTES.min(self.reads.bytes_max());
         let memory = timeout_at(deadline, self.reads.reserve(bytes)).await;
         let memory = memory.map_err(|_| {
             Refusal::overloaded(
-                "expected memory for the read, but until the deadline other reads used all of it",
+                "expected memory for the read before its deadline, but other reads use all of it",
             )
         })?;
-        // The thread has the memory: it reads to the end, even if the caller does not wait for it.
+        // The thread owns the reservation, because it reads to the end even if the caller has gone.
         let (found, _memory) = self
             .scan_here(move |reader| Ok((read(reader)?, memory)))
             .await?;
         Ok(found)
     }
 
-    /// As `scan`, of this node's applied state, without memory of its reads: for what the node itself reads, one at a time,
-    /// and for reads whose memory is reserved.
+    /// As `scan`, of this node's applied state, but reserves no memory: for the node's own reads, which run one at a time, and
+    /// for reads whose caller has reserved it.
     pub(crate) async fn scan_here<T: Send + 'static>(
         self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -278,7 +278,7 @@ mod tests {
             _ = scan => panic!("the read has not ended"),
             _ = beginning.recv() => {}
         }
-        assert_eq!(reads.bytes_reserved(), READ_BYTES);
+        assert_eq!(reads.bytes_reserved(), READ_RESERVATION_BYTES);
         drop(finish);
         let all = reads.reserve(reads.bytes_max()).await;
         assert!(all.is_some(), "the read has released its memory");

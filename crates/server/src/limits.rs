@@ -22,40 +22,40 @@ pub(crate) const REQUEST_BYTES: usize = 8 << 10;
 pub(crate) const MESSAGE_COPIES: usize = 3;
 /// Requests that have arrived in part; for a further one, the oldest one is ended.
 pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
-/// The least memory for open streams of requests, even if a 32nd of the node's memory is less. In bytes.
-pub(crate) const STREAMS_BYTES_MIN: usize = 8 << 20;
-/// The most memory for open streams of requests, regardless of the node's memory. In bytes.
-pub(crate) const STREAMS_BYTES_MAX: usize = 256 << 20;
-/// What an open stream of requests counts for: its buffers, and a small message. In bytes.
-pub(crate) const STREAM_BYTES: usize = 24 << 10;
-/// The least memory for messages of streams, even if a 32nd of the node's memory is less. In bytes.
-pub(crate) const STREAM_MESSAGES_BYTES_MIN: usize = 8 << 20;
-/// The most memory for messages of streams, regardless of the node's memory. In bytes.
-pub(crate) const STREAM_MESSAGES_BYTES_MAX: usize = 256 << 20;
+/// The least memory for open workers' streams, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const OPEN_STREAMS_BYTES_MIN: usize = 8 << 20;
+/// The most memory for open workers' streams, regardless of the node's memory. In bytes.
+pub(crate) const OPEN_STREAMS_BYTES_MAX: usize = 256 << 20;
+/// What an open worker's stream counts for: its buffers, and a small message. In bytes.
+pub(crate) const OPEN_STREAM_BYTES: usize = 24 << 10;
+/// The least memory for messages that workers' streams have received, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const RECEIVED_MESSAGES_BYTES_MIN: usize = 8 << 20;
+/// The most memory for messages that workers' streams have received, regardless of the node's memory. In bytes.
+pub(crate) const RECEIVED_MESSAGES_BYTES_MAX: usize = 256 << 20;
 /// A message up to this size never waits for streams of other connections. In bytes.
-pub(crate) const SMALL_MESSAGE_BYTES: usize = 2 << 10;
-/// A message of a stream of requests. In bytes.
-pub(crate) const STREAM_MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// Large messages of streams that wait for memory; a further one ends its stream.
+pub(crate) const SMALL_MESSAGE_BYTES_MAX: usize = 2 << 10;
+/// A message on a worker's stream. In bytes.
+pub(crate) const RECEIVED_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Large messages on workers' streams that wait for memory; a further one ends its stream.
 pub(crate) const MESSAGES_WAITING_MAX: usize = 64;
-/// How long a message of a stream may wait for memory.
+/// How long a message on a worker's stream may wait for memory.
 pub(crate) const MESSAGE_MEMORY_WAIT_MAX: Duration = Duration::from_secs(8);
-/// How long a message may take to be completed beyond the memory of all others.
-pub(crate) const COMPLETION_MAX: Duration = Duration::from_secs(4);
+/// How long the one message that may be received beyond the pool may take.
+pub(crate) const EXEMPT_RECEIVING_MAX: Duration = Duration::from_secs(4);
 /// How long it may go without progress meanwhile.
-pub(crate) const COMPLETION_STALL_MAX: Duration = Duration::from_secs(1);
-/// A stream whose first message has not arrived for this long ends if there are too many streams.
-pub(crate) const NEWCOMER_MIN: Duration = Duration::from_secs(1);
+pub(crate) const EXEMPT_STALL_MAX: Duration = Duration::from_secs(1);
+/// When there are too many streams, the one that has waited longest for its first message ends, if it has waited this long.
+pub(crate) const FIRST_MESSAGE_WAIT_MIN: Duration = Duration::from_secs(1);
 /// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
 pub(crate) const RESPONSES_BYTES_MIN: usize = 32 << 20;
 /// The most memory for unsent responses and stream messages, regardless of the node's memory. In bytes.
 pub(crate) const RESPONSES_BYTES_MAX: usize = 1 << 30;
 /// What a unary response counts for, beside its message. In bytes.
 pub(crate) const RESPONSE_BYTES: usize = 512;
-/// A response uses the memory of its request if that has one in this many of the bytes that are needed.
-pub(crate) const REQUEST_PART: usize = 4;
-/// A part of a response that is sent as a whole. In bytes.
-pub(crate) const PART_BYTES: usize = 64 << 10;
+/// A response uses its request's memory if that is at least the bytes needed divided by this.
+pub(crate) const REQUEST_MEMORY_DIVISOR: usize = 4;
+/// A response is sent in chunks of at most this size. In bytes.
+pub(crate) const CHUNK_BYTES_MAX: usize = 64 << 10;
 /// How often a response may be in memory: as a message, and encoded.
 pub(crate) const RESPONSE_COPIES: usize = 2;
 /// The least memory for unsent results of watches, even if a sixteenth of the node's memory is less. In bytes.
@@ -69,7 +69,7 @@ pub(crate) const READS_BYTES_MIN: usize = 8 << 20;
 /// The most memory for reads in progress, regardless of the node's memory. In bytes.
 pub(crate) const READS_BYTES_MAX: usize = 256 << 20;
 /// The memory that a read of many or large rows reserves: its result, and the record that it decodes. In bytes.
-pub(crate) const READ_BYTES: usize = 2 * VIEW_BYTES_MAX;
+pub(crate) const READ_RESERVATION_BYTES: usize = 2 * VIEW_BYTES_MAX;
 /// A caller that has read nothing of a response for this long is disconnected if others need its memory.
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
 /// How often the node looks for callers that do not read, while responses wait for memory.
@@ -104,7 +104,7 @@ pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
 pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
 /// Requests of operators at their separate port; further ones are shed. In bytes.
 pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
-/// An operator's request at their separate port. In bytes.
+/// A request at the operators' port. In bytes.
 pub(crate) const ADMIN_MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Connections of members; further ones are closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
@@ -128,7 +128,7 @@ pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
 pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
 /// Leased tasks whose action is looked up for the metrics.
 pub(crate) const METRIC_LEASES_MAX: usize = 10_000;
-/// Callers that may wait for one kind of event on one node; beyond it, each namespace may still have its share.
+/// Callers that may wait for one kind of event on one node. Above that, each namespace may still have its share of them.
 pub(crate) const WATCHERS_MAX: usize = 10_000;
 /// Updates that wait for the transport of one watcher.
 pub(crate) const WATCH_UPDATES_MAX: usize = 64;
@@ -173,10 +173,10 @@ pub(crate) const CONCURRENCY_DEFAULT: u32 = 10;
 /// A process's name, `stream/group` included, and the name of a worker's host. In bytes.
 pub(crate) const PROCESS_NAME_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 1;
 /// Messages that wait for the transport of one worker's stream.
-pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
-/// As [`STREAM_MESSAGES_MAX`], in bytes: a few tasks of any size, or many small ones.
-pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
-/// Results of reports that wait until a slow worker reads, beyond [`STREAM_BYTES_MAX`]; with more,
+pub(crate) const OUTGOING_MESSAGES_MAX: usize = 256;
+/// As [`OUTGOING_MESSAGES_MAX`], in bytes: a few tasks of any size, or many small ones.
+pub(crate) const OUTGOING_BYTES_MAX: u32 = 4 << 20;
+/// Results of reports that wait until a slow worker reads, beyond [`OUTGOING_BYTES_MAX`]; with more,
 /// its stream ends. In bytes.
 pub(crate) const RESULTS_WAITING_BYTES_MAX: usize = 1 << 20;
 /// Reports of one stream that may be in flight before another message is read, which may add a
@@ -261,17 +261,18 @@ const _: () = assert!(STOP_TIME.as_secs() >= 4 * STOP_GRACE.as_secs() + 10);
 
 // A read reserves enough for its result, whether that is a page or one record.
 const _: () = assert!(READ_BYTES_MAX + PAYLOAD_BYTES_MAX as u64 <= VIEW_BYTES_MAX as u64);
-const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_BYTES);
-const _: () = assert!(READ_BYTES <= READS_BYTES_MIN);
+const _: () = assert!(2 * MODULE_BYTES_MAX <= READ_RESERVATION_BYTES);
+const _: () = assert!(READ_RESERVATION_BYTES <= READS_BYTES_MIN);
 const _: () = assert!(MESSAGE_COPIES * ADMIN_MESSAGE_BYTES_MAX + REQUEST_BYTES <= ADMIN_BYTES_MAX);
 // The transport allocates two buffers of 8 KiB for each stream.
-const _: () = assert!(MESSAGE_COPIES * SMALL_MESSAGE_BYTES + (16 << 10) <= STREAM_BYTES);
-// A message in its turn ends before the next one has waited for too long, and a hello that finds no memory says so.
-const _: () = assert!(COMPLETION_MAX.as_secs() < MESSAGE_MEMORY_WAIT_MAX.as_secs());
+const _: () = assert!(MESSAGE_COPIES * SMALL_MESSAGE_BYTES_MAX + (16 << 10) <= OPEN_STREAM_BYTES);
+// The message that is received beyond the pool ends before the next one has waited too long. A hello that gets no memory
+// ends as `overloaded`, before `HELLO_DEADLINE`.
+const _: () = assert!(EXEMPT_RECEIVING_MAX.as_secs() < MESSAGE_MEMORY_WAIT_MAX.as_secs());
 const _: () = assert!(MESSAGE_MEMORY_WAIT_MAX.as_secs() < HELLO_DEADLINE.as_secs());
 // A message of a stream has room for the largest completion, and for the names of all tasks of a worker.
-const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < STREAM_MESSAGE_BYTES_MAX);
-const _: () = assert!(HELD_TASKS_MAX * 128 < STREAM_MESSAGE_BYTES_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < RECEIVED_MESSAGE_BYTES_MAX);
+const _: () = assert!(HELD_TASKS_MAX * 128 < RECEIVED_MESSAGE_BYTES_MAX);
 const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);
 const _: () = assert!(TRIAL_DEADLINE.as_secs() > COMPILE_CPU_SECONDS_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
@@ -288,7 +289,7 @@ const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
 const _: () = assert!(TASKS_BATCH_BYTES + TASK_BYTES_MAX < AWAIT_BYTES_MAX);
 // One task, however large, passes each of them.
 const _: () = assert!(TASK_BYTES_MAX < AWAIT_BYTES_MAX);
-const _: () = assert!(TASK_BYTES_MAX < STREAM_BYTES_MAX as usize);
+const _: () = assert!(TASK_BYTES_MAX < OUTGOING_BYTES_MAX as usize);
 // Clients accept 16 KiB of headers by default. The message appears twice: percent-encoded, and with
 // the violations in base64.
 const _: () = assert!(

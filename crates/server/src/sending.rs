@@ -6,8 +6,8 @@
 
 use crate::errors::Refusal;
 use crate::limits::{
-    PART_BYTES, REQUEST_PART, RESPONSE_BYTES, RESPONSE_COPIES, UNREAD_CHECK_INTERVAL, UNREAD_MAX,
-    VIEW_BYTES_MAX,
+    CHUNK_BYTES_MAX, REQUEST_MEMORY_DIVISOR, RESPONSE_BYTES, RESPONSE_COPIES,
+    UNREAD_CHECK_INTERVAL, UNREAD_MAX, VIEW_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
 use crate::receiving::RequestMemory;
@@ -73,7 +73,7 @@ pub(crate) struct ResponseMemory {
     responses: Responses,
     reader: Reader,
     request: RequestMemory,
-    /// What is encoded, or is encoded next, and is not part of the body yet.
+    /// Messages that are not in the body yet.
     encoded: Encoded,
 }
 
@@ -137,7 +137,7 @@ impl Responses {
             return reservation;
         }
         let reservation = self.freeing(pool.reserve(bytes)).await;
-        reservation.expect("a pool has as many bytes as it has at most")
+        reservation.expect("the bytes are at most those of the pool")
     }
 
     /// Waits, and meanwhile closes connections of callers that keep memory from others.
@@ -165,7 +165,7 @@ impl Responses {
         let mut unread = lock(&self.unread);
         let waiting = unread.by_number.iter();
         let mut waiting = waiting.take_while(|(_, (since, _))| since.elapsed() >= UNREAD_MAX);
-        let silent = waiting.find(|(_, (_, reader))| reader.has_read_before() >= UNREAD_MAX);
+        let silent = waiting.find(|(_, (_, reader))| reader.since_last_read() >= UNREAD_MAX);
         let Some(number) = silent.map(|(number, _)| *number) else {
             return;
         };
@@ -191,12 +191,12 @@ impl Reader {
         }
     }
 
-    fn has_read(&self) {
+    fn record_read(&self) {
         *self.last_read() = Instant::now();
     }
 
-    /// How long ago it has read.
-    fn has_read_before(&self) -> Duration {
+    /// How long ago it last read.
+    fn since_last_read(&self) -> Duration {
         self.last_read().elapsed()
     }
 
@@ -265,8 +265,9 @@ impl ResponseMemory {
         self.responses.reserve_view().await
     }
 
-    /// A unary response, whose memory counts until it is sent. It uses that of its request if it has most of what is
-    /// needed: then no result of a command is refused.
+    /// A unary response, whose memory counts until it is sent. If the request holds at least a quarter
+    /// of the memory that the response needs, the response uses that memory and is never refused: so the results of large
+    /// commands are not refused.
     ///
     /// # Errors
     /// That of an overloaded node.
@@ -274,7 +275,7 @@ impl ResponseMemory {
         let bytes = message.encoded_len();
         let bytes = bytes.saturating_mul(RESPONSE_COPIES) + RESPONSE_BYTES;
         let of_request = self.request.take(bytes);
-        let unsent = if of_request.bytes() >= bytes / REQUEST_PART {
+        let unsent = if of_request.bytes() >= bytes / REQUEST_MEMORY_DIVISOR {
             Some(self.unsent(of_request))
         } else {
             self.responses.try_reserve(bytes, &self.reader)
@@ -299,7 +300,7 @@ impl ResponseMemory {
         }
     }
 
-    /// The response whose body keeps the memory of what it consists of until that is sent. That of the request is released.
+    /// Makes the body hold the memory of its messages until they are sent. Releases the memory of the request.
     pub(crate) fn keep_until_sent(self, response: Response<Body>) -> Response<Body> {
         self.request.release();
         response.map(|body| {
@@ -344,21 +345,21 @@ struct Sending {
 }
 
 /// A part of a body, and the memory of its messages. The transport may keep it after the body has ended.
-struct Part {
+struct Chunk {
     bytes: Bytes,
     memory: Arc<Vec<Unsent>>,
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for Chunk {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Part {
+impl Drop for Chunk {
     fn drop(&mut self) {
         for unsent in self.memory.iter() {
-            unsent.place.reader.has_read();
+            unsent.place.reader.record_read();
         }
     }
 }
@@ -382,10 +383,10 @@ impl Sending {
     }
 
     /// The next part. It is short, so that a caller that reads slowly is seen to read.
-    fn next_part(&mut self) -> Option<Bytes> {
+    fn next_chunk(&mut self) -> Option<Bytes> {
         let (bytes, memory) = self.next.front_mut()?;
-        let part = Part {
-            bytes: bytes.split_to(bytes.len().min(PART_BYTES)),
+        let part = Chunk {
+            bytes: bytes.split_to(bytes.len().min(CHUNK_BYTES_MAX)),
             memory: memory.clone(),
         };
         if bytes.is_empty() {
@@ -407,7 +408,7 @@ impl hyper::body::Body for Sending {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
         loop {
-            if let Some(part) = self.next_part() {
+            if let Some(part) = self.next_chunk() {
                 return Poll::Ready(Some(Ok(Frame::data(part))));
             }
             match ready!(Pin::new(&mut self.body).poll_frame(context)) {
@@ -468,7 +469,7 @@ impl<T> Counted<T> {
 /// The messages of a stream, which keep their memory until they are sent.
 ///
 /// They are encoded here, because the buffer of the transport keeps the size of its largest message for as long as the
-/// stream lives. The transport gets an empty message for each.
+/// stream lives (ADR 0044). The transport gets an empty message for each.
 pub(crate) struct CountedStream<T> {
     messages: Receiver<Counted<T>>,
     encoded: Encoded,
@@ -478,8 +479,8 @@ impl<M: Message + Default> Stream for CountedStream<Result<M, tonic::Status>> {
     type Item = Result<M, tonic::Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.encoded.bytes() >= PART_BYTES {
-            // The transport sends them before it takes others.
+        if self.encoded.bytes() >= CHUNK_BYTES_MAX {
+            // When this is pending, tonic sends what it has encoded and polls again.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -635,7 +636,7 @@ mod tests {
         assert!(request.grow(20_000));
         of_batch
             .respond(result)
-            .expect("its request has most of it");
+            .expect("its request has a third of it");
     }
 
     #[tokio::test(start_paused = true)]
@@ -644,7 +645,7 @@ mod tests {
         let (slow, closed) = caller();
         let request = RequestMemory::reserve(&MemoryPool::new(REQUEST_BYTES));
         let memory = responses.memory_for(slow, request.expect("it is free"));
-        let message = "x".repeat(4 * PART_BYTES);
+        let message = "x".repeat(4 * CHUNK_BYTES_MAX);
         memory.respond(message.clone()).expect("there is memory");
         let body = Body::new(axum::body::Body::from(message));
         let mut body = memory.keep_until_sent(Response::new(body)).into_body();

@@ -207,9 +207,10 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
     pub(crate) fn watch(&self, namespace: &Namespace, key: K) -> Result<Watch<K, S>, Refusal> {
         let mut state = self.lock();
         if state.counts.is_full_for(namespace) {
-            return Err(Refusal::overloaded(
-                "expected room for another waiting caller, but the node or the namespace has too many",
-            ));
+            return Err(Refusal::overloaded(format!(
+                "expected fewer waiting callers, but this node has {}, too many of them of namespace `{namespace}` or in all",
+                state.counts.total
+            )));
         }
         state.counts.add(namespace);
         let entry = state.entries.entry(key.clone()).or_default();
@@ -280,7 +281,8 @@ impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
 impl WatchCounts {
     /// Whether the namespace may have no further watch.
     ///
-    /// Any namespace may use all of [`WATCHERS_MAX`]. Once there are as many, each may still have its share of them.
+    /// Any namespace may use all of [`WATCHERS_MAX`]. Above that, a namespace gets more only while it has fewer than
+    /// [`WATCHERS_MAX`] divided by the number of namespaces that watch, up to twice [`WATCHERS_MAX`] in total.
     fn is_full_for(&self, namespace: &Namespace) -> bool {
         let (others, own) = match self.by_namespace.get(namespace) {
             Some(own) => (self.by_namespace.len() - 1, *own),

@@ -25,7 +25,7 @@ pub(super) enum Port {
 pub(super) struct Arena {
     // The tasks are dropped before the cluster.
     pub(super) runtime: Runtime,
-    /// On another thread: the honest clients must not wait for the attackers' turn.
+    /// A runtime with its own thread, so that attackers do not delay honest clients.
     attackers: Runtime,
     pub(super) cluster: Cluster,
     attack: CancellationToken,

@@ -20,7 +20,7 @@ use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
 use flotilla_engine::ids::Namespace;
 use flotilla_replica::OfferSource;
-use poll::ToSession;
+use poll::SessionSender;
 use polls::Polls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,7 +135,7 @@ impl Hub {
         });
         let worker = request.key.clone();
         let closed = CancellationToken::new();
-        let session = ToSession {
+        let session = SessionSender {
             messages: sender,
             _closing: closed.clone().drop_guard(),
         };

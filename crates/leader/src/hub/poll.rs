@@ -85,8 +85,8 @@ pub struct Request {
     pub is_embedded: bool,
 }
 
-/// The hub's end of what connects a poll with its session.
-pub(super) struct ToSession {
+/// The hub's side of the channel to a session.
+pub(super) struct SessionSender {
     pub(super) messages: Sender<ToWorker>,
     /// Tells the session that the poll is closed, although it may have messages left.
     pub(super) _closing: DropGuard,
@@ -99,7 +99,7 @@ pub(super) struct ToSession {
 pub(super) struct Poll {
     request: Request,
     action_keys: Vec<ActionKey>,
-    session: ToSession,
+    session: SessionSender,
     /// How many tasks the worker takes on this poll, since it opened.
     max_tasks_total: u64,
     /// How many of them were sent to it.
@@ -109,7 +109,7 @@ pub(super) struct Poll {
 }
 
 impl Poll {
-    pub(super) fn new(request: Request, session: ToSession) -> Self {
+    pub(super) fn new(request: Request, session: SessionSender) -> Self {
         let namespace = &request.key.namespace;
         let actions = request.actions.iter();
         let action_keys = actions.map(|action| (namespace.clone(), action.clone()));
@@ -288,7 +288,7 @@ mod tests {
             messages_max: 1,
             bytes_max: 1,
         };
-        let session = ToSession {
+        let session = SessionSender {
             messages: channel(bounds).0,
             _closing: CancellationToken::new().drop_guard(),
         };

@@ -3,7 +3,7 @@
 use super::PollSummary;
 use super::pending_actions::{PendingActions, ScanResult};
 use super::poll::{
-    ActionKey, Poll, PollClosed, Request, RoutedDelivery, ToSession, ToWorker, WorkerKey,
+    ActionKey, Poll, PollClosed, Request, RoutedDelivery, SessionSender, ToWorker, WorkerKey,
 };
 use crate::bug::PlantedBug;
 use flotilla_engine::Offer;
@@ -83,7 +83,11 @@ impl Polls {
         self.pending_actions.clear();
     }
 
-    pub(super) fn open(&mut self, request: Request, session: ToSession) -> Result<u64, PollClosed> {
+    pub(super) fn open(
+        &mut self,
+        request: Request,
+        session: SessionSender,
+    ) -> Result<u64, PollClosed> {
         if !self.is_taking {
             return Err(PollClosed::NotLeading);
         }

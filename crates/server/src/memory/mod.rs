@@ -10,10 +10,11 @@ pub(crate) use pool::{MemoryPool, Reservation};
 
 use crate::config::ServerConfig;
 use crate::limits::{
-    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX,
-    READS_BYTES_MIN, REQUESTS_BYTES_MAX, REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX,
-    RESPONSES_BYTES_MIN, STREAM_MESSAGES_BYTES_MAX, STREAM_MESSAGES_BYTES_MIN, STREAMS_BYTES_MAX,
-    STREAMS_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN, WASM_MEMORY_BYTES_MIN,
+    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, OPEN_STREAMS_BYTES_MAX, OPEN_STREAMS_BYTES_MIN,
+    QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX, READS_BYTES_MIN,
+    RECEIVED_MESSAGES_BYTES_MAX, RECEIVED_MESSAGES_BYTES_MIN, REQUESTS_BYTES_MAX,
+    REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
+    WASM_MEMORY_BYTES_MIN,
 };
 
 /// The memory of a node.
@@ -25,10 +26,10 @@ pub(crate) struct Memory {
     pub(crate) requests: MemoryPool,
     /// Reads of many or large rows, until their results are responses.
     pub(crate) reads: MemoryPool,
-    /// Open streams of requests.
-    pub(crate) streams: MemoryPool,
-    /// Messages that streams have received, until they are handled. One more at a time may be completed beyond it.
-    pub(crate) stream_messages: MemoryPool,
+    /// Open workers' streams.
+    pub(crate) worker_streams: MemoryPool,
+    /// Messages that workers' streams have received, until they are handled. One more may be received beyond the pool.
+    pub(crate) worker_messages: MemoryPool,
     /// Responses and messages of streams, until they are sent.
     pub(crate) responses: MemoryPool,
     /// What watches have read, until all of it is a response.
@@ -58,12 +59,17 @@ impl Memory {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
             reads: MemoryPool::new(part(bytes_max, 32, READS_BYTES_MIN, READS_BYTES_MAX)),
-            streams: MemoryPool::new(part(bytes_max, 32, STREAMS_BYTES_MIN, STREAMS_BYTES_MAX)),
-            stream_messages: MemoryPool::new(part(
+            worker_streams: MemoryPool::new(part(
                 bytes_max,
                 32,
-                STREAM_MESSAGES_BYTES_MIN,
-                STREAM_MESSAGES_BYTES_MAX,
+                OPEN_STREAMS_BYTES_MIN,
+                OPEN_STREAMS_BYTES_MAX,
+            )),
+            worker_messages: MemoryPool::new(part(
+                bytes_max,
+                32,
+                RECEIVED_MESSAGES_BYTES_MIN,
+                RECEIVED_MESSAGES_BYTES_MAX,
             )),
             responses: MemoryPool::new(part(
                 bytes_max,
@@ -87,8 +93,8 @@ impl Memory {
         [
             ("requests", &self.requests),
             ("reads", &self.reads),
-            ("streams", &self.streams),
-            ("stream_messages", &self.stream_messages),
+            ("worker_streams", &self.worker_streams),
+            ("worker_messages", &self.worker_messages),
             ("responses", &self.responses),
             ("views", &self.views),
             ("admin", &self.admin),
@@ -107,7 +113,7 @@ fn part(total: u64, parts: u64, min: usize, max: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::{MESSAGE_COPIES, STREAM_MESSAGE_BYTES_MAX};
+    use crate::limits::{MESSAGE_COPIES, RECEIVED_MESSAGE_BYTES_MAX};
     use flotilla_wasm::Limits;
 
     fn memory(bytes: u64) -> Memory {
@@ -122,7 +128,7 @@ mod tests {
         for mib in [256, 512, 1_024, 2_048, 65_536] {
             let memory = memory(mib << 20);
             let pools = memory.pools().map(|(_, pool)| pool.bytes_max());
-            let completed = MESSAGE_COPIES * STREAM_MESSAGE_BYTES_MAX;
+            let completed = MESSAGE_COPIES * RECEIVED_MESSAGE_BYTES_MAX;
             let parts = pools.into_iter().sum::<usize>() + memory.queue_bytes_max() + completed;
             assert!(
                 parts as u64 <= memory.bytes_max / 5 * 4,

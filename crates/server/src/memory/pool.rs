@@ -37,9 +37,9 @@ impl MemoryPool {
         self.bytes_max.saturating_sub(self.free.available_permits())
     }
 
-    /// No memory of it, to which reservations can be added.
-    pub(crate) fn nothing(&self) -> Reservation {
-        self.try_reserve(0).expect("a pool always has no bytes")
+    /// An empty reservation, to which others can be merged.
+    pub(crate) fn empty(&self) -> Reservation {
+        self.try_reserve(0).expect("zero bytes are always free")
     }
 
     /// Reserves `bytes`; `None` if they are not free now.
@@ -83,7 +83,7 @@ impl Reservation {
     }
 
     /// Whether both are of the same pool.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_of_same_pool(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.pool.free, &other.pool.free)
     }
 

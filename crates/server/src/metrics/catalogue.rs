@@ -215,8 +215,8 @@ metrics! {
         "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
          system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
-        "Reserved memory, by owner: `requests` and `reads` in progress, open `streams` of workers, \
-         messages that they have received (`stream_messages`), unsent `responses`, unsent results of watches (`views`), calls on the operators' port (`admin`) and calls of `wasm` actions.";
+        "Reserved memory, by owner: `requests` and `reads` in progress, open `worker_streams`, \
+         messages that they have received (`worker_messages`), unsent `responses`, unsent results of watches (`views`), calls on the operators' port (`admin`) and calls of `wasm` actions.";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
         "Memory that can be reserved for each owner; when it is used up, requests are shed and streams wait.";
 

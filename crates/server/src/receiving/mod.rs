@@ -4,19 +4,21 @@
 //! never ends would hold its memory, so each message has a deadline, and the oldest messages that have arrived in part end
 //! when there are too many or no memory is left.
 
-mod partial;
+mod arrived;
+mod assembly;
+mod incomplete;
 mod request;
 mod stream;
 
+pub(crate) use arrived::{ArrivedMessages, MessageMemory};
 pub(crate) use request::RequestMemory;
-pub(crate) use stream::{ArrivedMessages, MessageMemory};
 
 use crate::deadline;
 use crate::errors::Refusal;
 use crate::limits::{PARTIAL_REQUESTS_MAX, RECEIVING_MAX};
 use crate::memory::MemoryPool;
 use crate::sending::Responses;
-use partial::Partials;
+use incomplete::IncompleteMessages;
 use request::ReceivingRequest;
 use stream::StreamMessages;
 use tokio::time::Instant;
@@ -34,8 +36,8 @@ const STREAMS: [&str; 2] = [
 /// Receives the requests at one port.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
-    requests: Partials,
-    /// Those that may keep the memory of requests because their callers do not read.
+    requests: IncompleteMessages,
+    /// Unsent responses. They may hold the memory of requests if callers do not read.
     responses: Responses,
     /// One place for each open stream.
     streams: MemoryPool,
@@ -61,7 +63,7 @@ impl Receiver {
     /// disconnected when requests need memory.
     pub(crate) fn new(pools: StreamPools, responses: Responses) -> Self {
         Self {
-            requests: Partials::new(PARTIAL_REQUESTS_MAX),
+            requests: IncompleteMessages::new(PARTIAL_REQUESTS_MAX),
             streams: pools.streams,
             messages: StreamMessages::new(pools.messages, responses.clone()),
             responses,

@@ -1,6 +1,6 @@
 //! Requests that are one message: they count against the node's memory as they arrive, and have a deadline.
 
-use super::partial::{Part, Partials};
+use super::incomplete::{IncompleteMessage, IncompleteMessages};
 use super::{Receiver, overloaded};
 use crate::limits::{MESSAGE_COPIES, REQUEST_BYTES};
 use crate::memory::{MemoryPool, Reservation};
@@ -30,7 +30,7 @@ impl RequestMemory {
         })
     }
 
-    /// Takes `bytes` of it for the response, or what it has.
+    /// Takes at most `bytes` of it for the response.
     pub(crate) fn take(&self, bytes: usize) -> Reservation {
         self.lock().split(bytes)
     }
@@ -58,11 +58,11 @@ impl RequestMemory {
 pub(super) struct ReceivingRequest {
     body: Body,
     memory: RequestMemory,
-    partials: Partials,
+    incomplete: IncompleteMessages,
     responses: Responses,
     until: Instant,
     // Most requests arrive as a whole and never wait.
-    waiting: Option<Part>,
+    waiting: Option<IncompleteMessage>,
 }
 
 impl ReceivingRequest {
@@ -76,7 +76,7 @@ impl ReceivingRequest {
         Self {
             body,
             memory,
-            partials: receiver.requests.clone(),
+            incomplete: receiver.requests.clone(),
             responses: receiver.responses.clone(),
             until,
             waiting: None,
@@ -89,8 +89,8 @@ impl ReceivingRequest {
         if self.memory.grow(bytes) {
             return Ok(frame);
         }
-        // It frees its memory for the requests that come next.
-        self.partials.end_oldest(Duration::ZERO);
+        // Free the memory of the oldest one for the next requests.
+        self.incomplete.end_oldest(Duration::ZERO);
         self.responses.close_unread();
         Err(overloaded().into())
     }
@@ -111,7 +111,7 @@ impl hyper::body::Body for ReceivingRequest {
                 let this = &mut *self;
                 let part = this
                     .waiting
-                    .get_or_insert_with(|| this.partials.add(this.until));
+                    .get_or_insert_with(|| this.incomplete.add(this.until));
                 part.poll_end(context).map(|status| Some(Err(status)))
             }
         }

@@ -1,30 +1,29 @@
 //! Streams of requests: each message counts against the node's memory as it arrives, until the service has handled it.
 //!
 //! A message that has arrived in part holds memory, and its caller may never send the rest. So one message at a time may be
-//! completed beyond the memory of all others, and a small one in the memory of its stream: whatever the others hold, reports
-//! of tasks keep arriving.
+//! received beyond the pool, and small ones in the memory of their streams: reports of tasks keep arriving, whatever other
+//! messages hold.
 //!
 //! Messages are assembled here, because the buffer of the transport keeps the size of its largest message for as long as the
-//! stream lives.
+//! stream lives (ADR 0044).
 
-use super::overloaded;
-use super::partial::{Part, Partials};
+use super::arrived::{ArrivedMessages, MessageMemory};
+use super::assembly::Assembly;
+use super::incomplete::{IncompleteMessage, IncompleteMessages};
 use crate::errors::Refusal;
 use crate::limits::{
-    COMPLETION_MAX, COMPLETION_STALL_MAX, MESSAGE_COPIES, MESSAGE_MEMORY_WAIT_MAX,
-    MESSAGES_WAITING_MAX, NEWCOMER_MIN, RECEIVING_MAX, SMALL_MESSAGE_BYTES, STREAM_BYTES,
-    STREAM_MESSAGE_BYTES_MAX,
+    EXEMPT_RECEIVING_MAX, EXEMPT_STALL_MAX, FIRST_MESSAGE_WAIT_MIN, MESSAGE_COPIES,
+    MESSAGE_MEMORY_WAIT_MAX, MESSAGES_WAITING_MAX, OPEN_STREAM_BYTES, RECEIVED_MESSAGE_BYTES_MAX,
+    RECEIVING_MAX, SMALL_MESSAGE_BYTES_MAX,
 };
 use crate::memory::{MemoryPool, Reservation};
 use crate::sending::Responses;
 use bytes::Buf;
 use futures::future::BoxFuture;
 use hyper::body::{Frame, SizeHint};
-use prost::Message;
-use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -36,92 +35,14 @@ use tonic::codegen::Bytes;
 #[derive(Clone, Debug)]
 pub(super) struct StreamMessages {
     pool: MemoryPool,
-    /// A message with the permit may be completed beyond the pool.
-    completing: Arc<Semaphore>,
-    /// The messages that may wait for memory. What has arrived of their streams meanwhile is not counted.
+    /// The message that has the permit may be received beyond the pool.
+    exempt: Arc<Semaphore>,
+    /// The messages that may wait for memory. While one waits, the bytes that have arrived on its stream do not count.
     waiting: Arc<Semaphore>,
     /// The streams whose first message is awaited.
-    newcomers: Partials,
+    awaiting_first: IncompleteMessages,
     /// Results of reports among them keep memory of the pool until they are read.
     responses: Responses,
-}
-
-/// The memory of a message until it is handled.
-#[derive(Debug)]
-pub(crate) struct MessageMemory {
-    reservation: Reservation,
-    /// If it was completed beyond the pool.
-    completing: Option<Arc<OwnedSemaphorePermit>>,
-}
-
-/// The messages that have arrived on one stream, in their order. The transport hands an empty message for each of them to
-/// the service, which takes the real one here.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ArrivedMessages {
-    messages: Arc<Mutex<VecDeque<(Bytes, MessageMemory)>>>,
-}
-
-impl From<Reservation> for MessageMemory {
-    fn from(reservation: Reservation) -> Self {
-        Self {
-            reservation,
-            completing: None,
-        }
-    }
-}
-
-impl MessageMemory {
-    /// Splits it into equal parts for what the message consists of.
-    pub(crate) fn into_parts(mut self, count: usize) -> impl Iterator<Item = Self> {
-        let share = self.reservation.bytes() / count.max(1);
-        (0..count).map(move |_| Self {
-            reservation: self.reservation.split(share),
-            completing: self.completing.clone(),
-        })
-    }
-
-    /// What `bytes` of it need, once the message is handled.
-    pub(crate) fn keep(mut self, bytes: usize) -> Reservation {
-        self.reservation.split(bytes)
-    }
-}
-
-impl ArrivedMessages {
-    /// Those of a stream, which the receiver has added to its request.
-    ///
-    /// # Errors
-    /// An internal error if it has not.
-    pub(crate) fn of<T>(request: &tonic::Request<T>) -> Result<Self, Refusal> {
-        let messages = request.extensions().get::<Self>().cloned();
-        messages.ok_or_else(|| {
-            Refusal::internal("expected messages of a stream, but none were assigned".to_owned())
-        })
-    }
-
-    /// The next message, when the transport has handed over an empty one.
-    ///
-    /// # Errors
-    /// A message that cannot be decoded.
-    pub(crate) fn take<M: Message + Default>(&self) -> Result<(M, MessageMemory), Status> {
-        let (message, memory) = self
-            .lock()
-            .pop_front()
-            .ok_or_else(|| Status::internal("expected a message, but no message has arrived"))?;
-        let message = M::decode(message).map_err(|error| {
-            let text =
-                format!("expected a message of the stream, but it cannot be decoded: {error}");
-            Status::invalid_argument(text)
-        })?;
-        Ok((message, memory))
-    }
-
-    fn add(&self, message: (Bytes, MessageMemory)) {
-        self.lock().push_back(message);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Bytes, MessageMemory)>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl StreamMessages {
@@ -129,9 +50,9 @@ impl StreamMessages {
     pub(super) fn new(pool: MemoryPool, responses: Responses) -> Self {
         Self {
             pool,
-            completing: Arc::new(Semaphore::new(1)),
+            exempt: Arc::new(Semaphore::new(1)),
             waiting: Arc::new(Semaphore::new(MESSAGES_WAITING_MAX)),
-            newcomers: Partials::new(usize::MAX),
+            awaiting_first: IncompleteMessages::new(usize::MAX),
             responses,
         }
     }
@@ -144,24 +65,24 @@ impl StreamMessages {
         streams: &MemoryPool,
         arrived: Option<ArrivedMessages>,
     ) -> ReceivingStream {
-        let open = streams.try_reserve(STREAM_BYTES);
+        let open = streams.try_reserve(OPEN_STREAM_BYTES);
         if open.is_none() {
-            self.newcomers.end_oldest(NEWCOMER_MIN);
+            self.awaiting_first.end_oldest(FIRST_MESSAGE_WAIT_MIN);
         }
         let length_max = match arrived {
-            Some(_) => STREAM_MESSAGE_BYTES_MAX,
-            None => SMALL_MESSAGE_BYTES,
+            Some(_) => RECEIVED_MESSAGE_BYTES_MAX,
+            None => SMALL_MESSAGE_BYTES_MAX,
         };
         ReceivingStream {
             body,
             data: Bytes::new(),
             assembly: Assembly::new(length_max),
-            memory: self.pool.nothing(),
-            small: MemoryPool::new(SMALL_MESSAGE_BYTES * MESSAGE_COPIES),
+            memory: self.pool.empty(),
+            small: MemoryPool::new(SMALL_MESSAGE_BYTES_MAX * MESSAGE_COPIES),
             covered: 0,
-            completing: None,
+            exempt: None,
             waiting: None,
-            newcomer: Some(self.newcomers.add(Instant::now() + RECEIVING_MAX)),
+            first: Some(self.awaiting_first.add(Instant::now() + RECEIVING_MAX)),
             began: Instant::now(),
             deadline: None,
             messages: self.clone(),
@@ -170,7 +91,7 @@ impl StreamMessages {
         }
     }
 
-    /// Waits until a small message has memory: of the pool, or of its stream.
+    /// Waits until a small message has memory, of the pool or of its stream; `None` after [`MESSAGE_MEMORY_WAIT_MAX`].
     async fn memory_of_small(self, small: MemoryPool, bytes: usize) -> Option<Granted> {
         let granting = async {
             tokio::select! {
@@ -182,14 +103,14 @@ impl StreamMessages {
         self.in_time(granting).await
     }
 
-    /// Waits until the next part of a large message has memory, or until it is its turn to be completed beyond the pool;
-    /// `None` if too many messages wait.
+    /// Waits until the next part of a large message has memory, or until the message may be received beyond the pool; `None`
+    /// after [`MESSAGE_MEMORY_WAIT_MAX`], or if too many messages wait.
     async fn memory_of_large(self, bytes: usize) -> Option<Granted> {
         let _waiting = self.waiting.try_acquire().ok()?;
         let granting = async {
             tokio::select! {
                 Some(memory) = self.pool.reserve(bytes) => Some(Granted::Memory(memory)),
-                Ok(turn) = self.completing.clone().acquire_owned() => Some(Granted::Turn(turn)),
+                Ok(permit) = self.exempt.clone().acquire_owned() => Some(Granted::Exempt(permit)),
                 else => None,
             }
         };
@@ -202,100 +123,18 @@ impl StreamMessages {
     }
 }
 
+/// The end of a stream for lack of memory.
+fn reconnect(text: &str) -> Status {
+    let refusal = Refusal::overloaded(text).with_hint("reconnect after a delay");
+    refusal.into()
+}
+
 /// What a message was granted after it has waited.
 enum Granted {
     /// Memory for what was asked.
     Memory(Reservation),
-    /// The permit to be completed beyond the pool.
-    Turn(OwnedSemaphorePermit),
-}
-
-/// A message while it arrives.
-#[derive(Debug)]
-struct Assembly {
-    length_max: usize,
-    prefix: [u8; Self::PREFIX_BYTES],
-    prefix_bytes: usize,
-    /// The length of the message, once its prefix has arrived.
-    length: usize,
-    content: Vec<u8>,
-}
-
-impl Assembly {
-    /// Before each message: a byte that says whether it is compressed, and its length in four bytes.
-    const PREFIX_BYTES: usize = 5;
-    /// The first allocation for a message, if it is not shorter. In bytes.
-    const ALLOCATED_MIN: usize = 16 << 10;
-
-    /// No message yet. Each may have `length_max` bytes.
-    fn new(length_max: usize) -> Self {
-        Self {
-            length_max,
-            prefix: [0; Self::PREFIX_BYTES],
-            prefix_bytes: 0,
-            length: 0,
-            content: Vec::new(),
-        }
-    }
-
-    /// Whether a message has begun and has not ended.
-    fn has_begun(&self) -> bool {
-        self.prefix_bytes > 0
-    }
-
-    /// Takes what has arrived of the prefix; true once all of it has.
-    fn take_prefix(&mut self, data: &mut Bytes) -> Result<bool, Status> {
-        let (from, missing) = (self.prefix_bytes, Self::PREFIX_BYTES - self.prefix_bytes);
-        if missing == 0 {
-            return Ok(true);
-        }
-        let taken = data.split_to(missing.min(data.len()));
-        self.prefix_bytes += taken.len();
-        self.prefix[from..self.prefix_bytes].copy_from_slice(&taken);
-        if self.prefix_bytes < Self::PREFIX_BYTES {
-            return Ok(false);
-        }
-        let [compression, length @ ..] = self.prefix;
-        self.length = u32::from_be_bytes(length) as usize;
-        if compression != 0 {
-            return Err(Status::unimplemented(
-                "expected a message without compression, but it is compressed",
-            ));
-        }
-        if self.length > self.length_max {
-            let (max, length) = (self.length_max, self.length);
-            return Err(Status::out_of_range(format!(
-                "expected a message of at most {max} bytes, but it has {length}"
-            )));
-        }
-        Ok(true)
-    }
-
-    /// How long the content is with what has arrived of it in `data`.
-    fn length_with(&self, data: &Bytes) -> usize {
-        self.length.min(self.content.len() + data.len())
-    }
-
-    /// Takes what has arrived of the content. It never allocates more than the message needs.
-    fn take_content(&mut self, data: &mut Bytes) {
-        let length = self.length_with(data);
-        if length > self.content.capacity() {
-            let wanted = (2 * length).max(Self::ALLOCATED_MIN).min(self.length);
-            self.content.reserve_exact(wanted - self.content.len());
-        }
-        let taken = data.split_to(length - self.content.len());
-        self.content.extend_from_slice(&taken);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.prefix_bytes == Self::PREFIX_BYTES && self.content.len() == self.length
-    }
-
-    /// The content of a complete message. The next one may begin.
-    fn finish(&mut self) -> Bytes {
-        self.prefix_bytes = 0;
-        mem::take(&mut self.content).into()
-    }
+    /// The permit to be received beyond the pool.
+    Exempt(OwnedSemaphorePermit),
 }
 
 /// A body whose messages are assembled and counted as they arrive.
@@ -310,11 +149,11 @@ pub(super) struct ReceivingStream {
     small: MemoryPool,
     /// How many bytes of the message have memory.
     covered: usize,
-    /// If it is completed beyond the pool: until when.
-    completing: Option<(OwnedSemaphorePermit, Instant)>,
+    /// If the message may be received beyond the pool: until when.
+    exempt: Option<(OwnedSemaphorePermit, Instant)>,
     waiting: Option<BoxFuture<'static, Option<Granted>>>,
     /// Until the first message has arrived.
-    newcomer: Option<Part>,
+    first: Option<IncompleteMessage>,
     /// When the message began.
     began: Instant,
     /// When the message must have arrived, if a part of it is missing.
@@ -345,9 +184,9 @@ impl ReceivingStream {
             return Poll::Ready(Ok(()));
         }
         // A small message needs all of its memory from one pool.
-        let is_small = self.assembly.length <= SMALL_MESSAGE_BYTES;
+        let is_small = self.assembly.length() <= SMALL_MESSAGE_BYTES_MAX;
         let until = if is_small {
-            self.assembly.length
+            self.assembly.length()
         } else {
             length
         };
@@ -374,27 +213,30 @@ impl ReceivingStream {
         match granted {
             Some(Granted::Memory(reservation)) if is_small => self.memory = reservation,
             Some(Granted::Memory(reservation)) => self.memory.merge(reservation),
-            Some(Granted::Turn(turn)) => {
-                self.completing = Some((turn, Instant::now() + COMPLETION_MAX));
-                self.covered = self.assembly.length;
+            Some(Granted::Exempt(permit)) => {
+                self.exempt = Some((permit, Instant::now() + EXEMPT_RECEIVING_MAX));
+                self.covered = self.assembly.length();
                 self.deadline = None;
             }
-            None => return Poll::Ready(Err(overloaded().into())),
+            None => {
+                let text = "expected memory for the message, but other messages use all of it";
+                return Poll::Ready(Err(reconnect(text)));
+            }
         }
         Poll::Ready(Ok(()))
     }
 
     /// Hands the complete message over to the service.
     fn hand_over(&mut self) -> Frame<Bytes> {
-        let nothing = self.messages.pool.nothing();
-        let memory = MessageMemory {
-            reservation: mem::replace(&mut self.memory, nothing),
-            completing: self.completing.take().map(|(turn, _)| Arc::new(turn)),
-        };
-        let prefix = self.assembly.prefix;
+        let nothing = self.messages.pool.empty();
+        let memory = MessageMemory::new(
+            mem::replace(&mut self.memory, nothing),
+            self.exempt.take().map(|(permit, _)| permit),
+        );
+        let prefix = self.assembly.prefix();
         let message = self.assembly.finish();
         self.covered = 0;
-        self.newcomer = None;
+        self.first = None;
         self.deadline = None;
         match &self.arrived {
             Some(arrived) => {
@@ -405,10 +247,10 @@ impl ReceivingStream {
         }
     }
 
-    /// Waits until the stream must end although a part of a message is missing.
+    /// Waits until the stream must end because a part of a message is missing. Returns the status.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Status> {
-        if let Some(newcomer) = &mut self.newcomer
-            && let Poll::Ready(status) = newcomer.poll_end(context)
+        if let Some(first) = &mut self.first
+            && let Poll::Ready(status) = first.poll_end(context)
         {
             return Poll::Ready(status);
         }
@@ -416,8 +258,8 @@ impl ReceivingStream {
             return Poll::Pending;
         }
         let deadline = self.deadline.get_or_insert_with(|| {
-            Box::pin(sleep_until(match self.completing {
-                Some((_, until)) => until.min(Instant::now() + COMPLETION_STALL_MAX),
+            Box::pin(sleep_until(match self.exempt {
+                Some((_, until)) => until.min(Instant::now() + EXEMPT_STALL_MAX),
                 None => self.began + RECEIVING_MAX,
             }))
         });
@@ -436,7 +278,8 @@ impl hyper::body::Body for ReceivingStream {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if self.open.is_none() {
-            return Poll::Ready(Some(Err(overloaded().into())));
+            let text = "expected memory for another worker stream, but open ones use all of it";
+            return Poll::Ready(Some(Err(reconnect(text))));
         }
         loop {
             while self.data.has_remaining() {
@@ -457,7 +300,7 @@ impl hyper::body::Body for ReceivingStream {
                     return self.poll_end(context).map(|status| Some(Err(status)));
                 }
             }
-            if self.completing.is_some() {
+            if self.exempt.is_some() {
                 self.deadline = None;
             }
         }
@@ -477,6 +320,7 @@ mod tests {
     use super::*;
     use futures::{FutureExt, StreamExt, stream};
     use hyper::body::Body as _;
+    use prost::Message;
     use std::convert::Infallible;
     use tonic::Code;
 
@@ -497,7 +341,7 @@ mod tests {
             .collect();
         let parts = stream::iter(parts).map(Ok::<_, Infallible>);
         let body = axum::body::Body::from_stream(parts.chain(stream::pending()));
-        let open = MemoryPool::new(STREAM_BYTES);
+        let open = MemoryPool::new(OPEN_STREAM_BYTES);
         let arrived = ArrivedMessages::default();
         let receiving = streams.receive(Body::new(body), &open, Some(arrived.clone()));
         (Box::pin(receiving), arrived)
@@ -544,26 +388,10 @@ mod tests {
                 assert_eq!(next(&mut body).await, Ok(()));
                 let (found, memory) = take(&arrived);
                 assert_eq!(found, length, "in parts of {part}");
-                assert_eq!(memory.reservation.bytes(), length * MESSAGE_COPIES);
+                assert_eq!(memory.bytes(), length * MESSAGE_COPIES);
             }
             assert!(next(&mut body).now_or_never().is_none());
             assert_eq!(streams.pool.bytes_reserved(), 0);
-        }
-    }
-
-    #[test]
-    fn a_message_is_assembled_in_as_much_memory_as_it_has() {
-        for bytes in [100, 20_000, 300_000] {
-            let mut assembly = Assembly::new(STREAM_MESSAGE_BYTES_MAX);
-            for part in message(bytes).chunks(16_384) {
-                let mut data = Bytes::copy_from_slice(part);
-                assert_eq!(assembly.take_prefix(&mut data).ok(), Some(true));
-                assembly.take_content(&mut data);
-                let most = (3 * assembly.content.len()).max(Assembly::ALLOCATED_MIN);
-                assert!(assembly.content.capacity() <= most.min(bytes));
-            }
-            assert!(assembly.is_complete());
-            assert_eq!(assembly.content.capacity(), bytes);
         }
     }
 
@@ -599,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn large_messages_are_completed_in_turn_when_together_they_need_more_than_there_is() {
+    async fn large_messages_are_received_one_at_a_time_when_they_need_more_than_there_is() {
         let streams = streams(50_000);
         let sent = message(20_000);
         let parts: Vec<&[u8]> = sent.chunks(1_000).collect();
@@ -624,7 +452,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_in_its_turn_ends_if_it_makes_no_progress() {
+    async fn a_message_beyond_the_pool_ends_if_it_makes_no_progress() {
         let streams = streams(1_000);
         let half = &message(4_000)[..2_000];
         let (mut stalled, _) = receive(&streams, &[half]);
@@ -640,34 +468,34 @@ mod tests {
             next(&mut honest)
         );
         assert_eq!((first, second), (Err(Code::DeadlineExceeded), Ok(())));
-        assert_eq!(begun.elapsed(), COMPLETION_STALL_MAX);
+        assert_eq!(begun.elapsed(), EXEMPT_STALL_MAX);
         assert_eq!(take(&arrived).0, 5_000);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_in_its_turn_ends_although_bytes_arrive() {
+    async fn a_message_beyond_the_pool_ends_although_bytes_arrive() {
         let streams = streams(1_000);
         let sent = message(4_000);
         let bytes = sent.chunks(1).map(Bytes::copy_from_slice);
         let every_half_second = stream::iter(bytes.collect::<Vec<_>>()).then(async |byte| {
-            tokio::time::sleep(COMPLETION_STALL_MAX / 2).await;
+            tokio::time::sleep(EXEMPT_STALL_MAX / 2).await;
             Ok::<_, Infallible>(byte)
         });
         let body = axum::body::Body::from_stream(every_half_second);
-        let open = MemoryPool::new(STREAM_BYTES);
+        let open = MemoryPool::new(OPEN_STREAM_BYTES);
         let arrived = Some(ArrivedMessages::default());
         let mut trickling = Box::pin(streams.receive(Body::new(body), &open, arrived));
         let _used = streams.pool.try_reserve(1_000 * MESSAGE_COPIES);
         let begun = Instant::now();
         assert_eq!(next(&mut trickling).await, Err(Code::DeadlineExceeded));
-        assert!(begun.elapsed() < 2 * COMPLETION_MAX);
+        assert!(begun.elapsed() < 2 * EXEMPT_RECEIVING_MAX);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_message_continues_once_others_release_memory() {
         let streams = streams(5_000);
         let all = streams.pool.try_reserve(5_000 * MESSAGE_COPIES);
-        let _turn = streams.completing.clone().try_acquire_owned();
+        let _permit = streams.exempt.clone().try_acquire_owned();
         let (mut waiting, arrived) = receive(&streams, &[&message(4_000)]);
         assert!(next(&mut waiting).now_or_never().is_none());
         drop(all);
@@ -682,7 +510,7 @@ mod tests {
         let parts = stream::iter([Ok::<_, Infallible>(part)]);
         let body = Body::new(axum::body::Body::from_stream(parts));
         let arrived = Some(ArrivedMessages::default());
-        let open = MemoryPool::new(STREAM_BYTES);
+        let open = MemoryPool::new(OPEN_STREAM_BYTES);
         let mut cut = Box::pin(streams.receive(body, &open, arrived));
         assert_eq!(next(&mut cut).await, Err(Code::Internal));
     }
@@ -727,7 +555,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stream_too_many_ends_and_the_oldest_one_without_a_message_too() {
         let streams = streams(1_000);
-        let open = MemoryPool::new(STREAM_BYTES);
+        let open = MemoryPool::new(OPEN_STREAM_BYTES);
         let silent = || {
             let body =
                 axum::body::Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
@@ -735,7 +563,7 @@ mod tests {
         };
         let mut oldest = silent();
         assert!(next(&mut oldest).now_or_never().is_none());
-        tokio::time::advance(NEWCOMER_MIN).await;
+        tokio::time::advance(FIRST_MESSAGE_WAIT_MIN).await;
         assert_eq!(next(&mut silent()).await, Err(Code::ResourceExhausted));
         assert_eq!(next(&mut oldest).await, Err(Code::ResourceExhausted));
         drop(oldest);
@@ -748,7 +576,7 @@ mod tests {
         let sent = message(100);
         let parts = stream::iter([Ok::<_, Infallible>(Bytes::from(sent.clone()))]);
         let body = Body::new(axum::body::Body::from_stream(parts));
-        let mut body = streams.receive(body, &MemoryPool::new(STREAM_BYTES), None);
+        let mut body = streams.receive(body, &MemoryPool::new(OPEN_STREAM_BYTES), None);
         let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         let frame = next.expect("it has one").expect("it is small");
         assert_eq!(frame.into_data().expect("it is data"), sent);

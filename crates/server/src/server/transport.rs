@@ -106,8 +106,8 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
 /// Receives the requests at one port, whose `responses` these are.
 pub(super) fn receiver(memory: &Memory, responses: &Responses) -> Receiver {
     let streams = StreamPools {
-        streams: memory.streams.clone(),
-        messages: memory.stream_messages.clone(),
+        streams: memory.worker_streams.clone(),
+        messages: memory.worker_messages.clone(),
     };
     Receiver::new(streams, responses.clone())
 }

@@ -158,7 +158,10 @@ impl Outbox {
         let message = v1::ServerMessage { message };
         let mut merged: Vec<Reservation> = Vec::new();
         for memory in memory {
-            match merged.iter_mut().find(|merged| merged.is_like(&memory)) {
+            match merged
+                .iter_mut()
+                .find(|merged| merged.is_of_same_pool(&memory))
+            {
                 Some(merged) => merged.merge(memory),
                 None => merged.push(memory),
             }

@@ -7,8 +7,8 @@ use super::reports;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
-    HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_IN_FLIGHT_MAX, STREAM_BYTES_MAX,
-    STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX, TASKS_MEMORY_BYTES,
+    HELLO_DEADLINE, OUTGOING_BYTES_MAX, OUTGOING_MESSAGES_MAX, REPORTS_BATCH_MAX,
+    REPORTS_IN_FLIGHT_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX, TASKS_MEMORY_BYTES,
 };
 use crate::receiving::{ArrivedMessages, MessageMemory};
 use crate::sending::{Counted, CountedStream, ResponseMemory, Unsent};
@@ -31,9 +31,9 @@ use v1::worker_message::Message as Inbound;
 /// The messages to the transport of a worker's stream.
 pub(crate) type Outgoing = CountedStream<Result<v1::ServerMessage, Status>>;
 
-/// A worker's end of a stream.
+/// The receiving half of a worker's stream.
 pub(super) struct Incoming {
-    /// Has an empty message for each that has arrived.
+    /// Yields an empty message for each that has arrived.
     pub(super) messages: Streaming<v1::WorkerMessage>,
     pub(super) arrived: ArrivedMessages,
 }
@@ -97,8 +97,8 @@ impl Connection {
         responses: ResponseMemory,
     ) -> (Self, Outgoing) {
         let (outgoing, sent) = channel(Bounds {
-            messages_max: STREAM_MESSAGES_MAX,
-            bytes_max: STREAM_BYTES_MAX,
+            messages_max: OUTGOING_MESSAGES_MAX,
+            bytes_max: OUTGOING_BYTES_MAX,
         });
         let messages = responses.stream(sent);
         let connection = Self {
@@ -137,7 +137,7 @@ impl Connection {
         let responses = self.responses.clone();
         let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
         let session = handshake.open(&self.context, &self.hub)?;
-        // What is kept of the hello is about tasks that are leased to the worker.
+        // The session keeps only tokens of tasks that are leased to the worker, so the memory of the hello can go.
         drop(memory);
         let mut stream = WorkerStream {
             connection: self,
@@ -159,7 +159,7 @@ async fn first_message<Memory>(
         let message = format!("expected a `hello` within {seconds} s, but none came");
         return Err(Refusal::new(ServerCode::HelloTimeout, message).into());
     };
-    // An error may be the cause for which the node ends the stream. A worker that is gone does not get it.
+    // The error may say why the node ended the stream. A worker that is gone does not get it.
     let Some((first, memory)) = first? else {
         return Ok(None);
     };

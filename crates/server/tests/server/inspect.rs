@@ -101,8 +101,8 @@ async fn any_node_shows_what_waits_on_a_member() {
         [
             "requests",
             "reads",
-            "streams",
-            "stream_messages",
+            "worker_streams",
+            "worker_messages",
             "responses",
             "views",
             "admin",

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::{STREAM_BYTES_MAX, WATCH_UPDATES_MAX};
+use crate::limits::{OUTGOING_BYTES_MAX, WATCH_UPDATES_MAX};
 use crate::request;
 use crate::sending::{Counted, CountedStream, ResponseMemory};
 use crate::watch::{self, LookRange, RunChanges, RunLook};
@@ -61,7 +61,7 @@ pub(super) async fn watch(
     found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))?;
     let (updates, receiver) = channel(Bounds {
         messages_max: WATCH_UPDATES_MAX,
-        bytes_max: STREAM_BYTES_MAX,
+        bytes_max: OUTGOING_BYTES_MAX,
     });
     let responses = memory.stream(receiver);
     let seq = request.after_seq;

@@ -1,6 +1,6 @@
-//! What has arrived in part: the node ends the oldest of it when it needs the memory.
+//! Requests and messages that have arrived only in part. The node ends the oldest one when it needs memory.
 
-use super::overloaded;
+use crate::errors::Refusal;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,20 +12,20 @@ use tonic::Status;
 
 /// The requests, or the messages of streams, that have arrived in part, oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct Partials {
+pub(super) struct IncompleteMessages {
     /// For a further one, the oldest one is ended.
     count_max: usize,
-    partials: Arc<Mutex<Numbered>>,
+    messages: Arc<Mutex<Numbered>>,
 }
 
 #[derive(Debug, Default)]
 struct Numbered {
     number_next: u64,
-    by_number: BTreeMap<u64, Partial>,
+    by_number: BTreeMap<u64, Entry>,
 }
 
 #[derive(Debug)]
-struct Partial {
+struct Entry {
     since: Instant,
     /// Dropping it ends the request or the stream.
     _ends: oneshot::Sender<()>,
@@ -33,7 +33,7 @@ struct Partial {
 
 /// Something that has arrived in part, among the others. It ends at its deadline, or when the node needs its memory.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct IncompleteMessage {
     place: Place,
     deadline: Pin<Box<Sleep>>,
 }
@@ -41,41 +41,41 @@ pub(super) struct Part {
 /// A place among those that have arrived in part, until it is dropped.
 #[derive(Debug)]
 struct Place {
-    partials: Partials,
+    messages: IncompleteMessages,
     number: u64,
     ended: oneshot::Receiver<()>,
 }
 
-impl Partials {
+impl IncompleteMessages {
     /// None yet, and at most `count_max`.
     pub(super) fn new(count_max: usize) -> Self {
         Self {
             count_max,
-            partials: Arc::default(),
+            messages: Arc::default(),
         }
     }
 
     /// Adds one that has arrived in part, and that must arrive before `until`.
-    pub(super) fn add(&self, until: Instant) -> Part {
-        Part {
+    pub(super) fn add(&self, until: Instant) -> IncompleteMessage {
+        IncompleteMessage {
             place: self.place(),
             deadline: Box::pin(sleep_until(until)),
         }
     }
 
     fn place(&self) -> Place {
-        let mut partials = self.lock();
-        if partials.by_number.len() >= self.count_max {
-            partials.by_number.pop_first();
+        let mut messages = self.lock();
+        if messages.by_number.len() >= self.count_max {
+            messages.by_number.pop_first();
         }
         let (ends, ended) = oneshot::channel();
-        let number = partials.number_next;
-        partials.number_next += 1;
+        let number = messages.number_next;
+        messages.number_next += 1;
         let since = Instant::now();
-        let partial = Partial { since, _ends: ends };
-        partials.by_number.insert(number, partial);
+        let partial = Entry { since, _ends: ends };
+        messages.by_number.insert(number, partial);
         Place {
-            partials: self.clone(),
+            messages: self.clone(),
             number,
             ended,
         }
@@ -83,8 +83,8 @@ impl Partials {
 
     /// Ends the oldest one, if it began at least `age_min` ago.
     pub(super) fn end_oldest(&self, age_min: Duration) {
-        let mut partials = self.lock();
-        if let Some(oldest) = partials.by_number.first_entry()
+        let mut messages = self.lock();
+        if let Some(oldest) = messages.by_number.first_entry()
             && oldest.get().since.elapsed() >= age_min
         {
             oldest.remove();
@@ -92,15 +92,16 @@ impl Partials {
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbered> {
-        self.partials.lock().unwrap_or_else(PoisonError::into_inner)
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Part {
-    /// Waits until it must end although something of it is missing.
+impl IncompleteMessage {
+    /// Waits for the deadline, or until the node ends it. Returns the status.
     pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Status> {
         if Pin::new(&mut self.place.ended).poll(context).is_ready() {
-            return Poll::Ready(overloaded().into());
+            let text = "expected the rest of the request, but the node needs its memory for others";
+            return Poll::Ready(Refusal::overloaded(text).into());
         }
         ready!(self.deadline.as_mut().poll(context));
         let message = "expected the request to arrive in time, but a part of it is missing";
@@ -110,6 +111,6 @@ impl Part {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.partials.lock().by_number.remove(&self.number);
+        self.messages.lock().by_number.remove(&self.number);
     }
 }
