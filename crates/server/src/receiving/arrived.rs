@@ -13,7 +13,7 @@ use tonic::codegen::Bytes;
 #[derive(Debug)]
 pub(crate) struct MessageMemory {
     reservation: Reservation,
-    /// If it was completed beyond the pool.
+    /// If it was received beyond the pool.
     exempt: Option<Arc<OwnedSemaphorePermit>>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct ArrivedMessages {
 }
 
 impl MessageMemory {
-    /// Memory of a pool, and the permit of a message that was completed beyond it.
+    /// Memory of a pool, and the permit of a message that was received beyond it.
     pub(super) fn new(reservation: Reservation, exempt: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             reservation,

@@ -377,11 +377,14 @@ mod tests {
     use super::*;
     use futures::future::{pending, ready};
     use tonic::Code;
+    use tonic_types::StatusExt;
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_without_a_hello_is_ended_in_time() {
         let refusal = first_message::<()>(pending()).await.unwrap_err();
         assert_eq!(refusal.code(), Code::DeadlineExceeded, "{refusal}");
+        let info = refusal.get_details_error_info().unwrap();
+        assert_eq!(info.reason, "hello_timeout");
         let nothing = first_message::<()>(ready(Ok(None))).await;
         assert_eq!(nothing.unwrap(), None);
     }
