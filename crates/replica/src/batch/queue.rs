@@ -3,7 +3,7 @@
 use crate::batch::fair_lane::FairLane;
 use crate::inspection::{PendingClass, PendingCommands};
 use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
-use flotilla_engine::{Admission, Command, Rejection, Reply};
+use flotilla_engine::{Admission, Command, CommandScope, Rejection, Reply};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
@@ -99,6 +99,9 @@ pub(crate) struct Waiting {
 /// New work gets one in this many parts of an entry if it waits: other work of all namespaces must not keep it waiting.
 const INTAKE_PART: usize = 8;
 
+/// An entry with as many commands says which namespace is dominant.
+const LARGE_ENTRY: usize = 8;
+
 /// The queue is full: the submission was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
@@ -124,6 +127,10 @@ struct Lanes {
     weight: usize,
     /// How many commands the batcher waits for.
     wanted: usize,
+    /// The namespace that had most commands of the last large entry.
+    dominant: Option<CommandScope>,
+    /// Whether a command of another namespace than the dominant one waits.
+    has_other: bool,
 }
 
 /// A part of the queue.
@@ -245,8 +252,8 @@ impl Queue {
         }
     }
 
-    /// Waits until `count` commands wait, or as many as fit into an entry. For one caller at a
-    /// time, the batcher.
+    /// Waits until `count` commands wait, or as many as fit into an entry, or one that must not wait while those of another
+    /// namespace gather. For one caller at a time, the batcher.
     pub(crate) async fn wait_for(&self, count: usize) {
         self.lanes().wanted = count;
         while !self.lanes().has_enough() {
@@ -264,6 +271,7 @@ impl Queue {
             lanes.take(&mut taken, Lane::Intake, ENTRY);
         }
         lanes.take(&mut taken, Lane::Progress, ENTRY);
+        lanes.note_taken(&taken.submissions);
         taken.submissions
     }
 
@@ -302,7 +310,25 @@ impl Lanes {
 
     /// Whether the batcher need not wait for more.
     fn has_enough(&self) -> bool {
-        self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_BYTES_MAX
+        self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_BYTES_MAX || self.has_other
+    }
+
+    /// Notes which namespace has most commands. Commands gather so that it gets more of them done, at the price of their
+    /// latency; commands of other namespaces do not pay that price.
+    fn note_taken(&mut self, taken: &[Submission]) {
+        self.has_other = false;
+        if taken.len() >= LARGE_ENTRY {
+            self.dominant = majority(taken.iter().map(|one| &one.command.scope)).cloned();
+        }
+    }
+
+    fn is_other(&self, scope: &CommandScope) -> bool {
+        let is_of_namespace = matches!(scope, CommandScope::Namespace(_));
+        is_of_namespace
+            && self
+                .dominant
+                .as_ref()
+                .is_some_and(|dominant| dominant != scope)
     }
 
     fn count(&self) -> usize {
@@ -315,6 +341,7 @@ impl Lanes {
 
     fn add(&mut self, submission: Submission) {
         self.weight += submission.weight();
+        self.has_other |= self.is_other(&submission.command.scope);
         let body = &submission.command.body;
         let lane = match body.kind().is_obligation() {
             true => Lane::Obligations,
@@ -358,6 +385,24 @@ impl Lanes {
             }
         }
     }
+}
+
+/// The value that most of the others are equal to, if one is more than half of them (Boyer and Moore's algorithm).
+fn majority<'v, V: PartialEq>(values: impl Iterator<Item = &'v V> + Clone) -> Option<&'v V> {
+    let mut candidate = None;
+    let mut lead = 0_usize;
+    for value in values.clone() {
+        match candidate {
+            Some(found) if found == value => lead += 1,
+            _ if lead == 0 => (candidate, lead) = (Some(value), 1),
+            _ => lead -= 1,
+        }
+    }
+    let found = candidate?;
+    let (equal, count) = values.fold((0, 0), |(equal, count), value| {
+        (equal + usize::from(found == value), count + 1)
+    });
+    (equal * 2 > count).then_some(found)
 }
 
 #[cfg(test)]
@@ -517,6 +562,46 @@ mod tests {
         push(&queue, Admission::Progress, 1).unwrap();
         assert!(waiting.now_or_never().is_some());
         assert!(queue.wait_for(2).now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_command_of_another_namespace_ends_the_wait_for_more_of_the_dominant_one() {
+        let queue = wide_queue();
+        let push_to = |name: &str| {
+            let mut command = command(Admission::Intake);
+            command.scope = Namespace::new(name).expect("a name").into();
+            push_at(&queue, queue.arrive(), command, 1).expect("there is room");
+        };
+        let ends_wait = |name| {
+            let mut waiting = pin!(queue.wait_for(99));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            push_to(name);
+            let ended = waiting.now_or_never().is_some();
+            queue.take_entry();
+            ended
+        };
+        assert!(!ends_wait("quiet"), "none is dominant");
+        for _ in 0..LARGE_ENTRY {
+            push_to("noisy");
+        }
+        push_to("quiet");
+        queue.take_entry();
+        assert!(!ends_wait("noisy"));
+        assert!(ends_wait("quiet"));
+        assert!(ends_wait("other"), "a small entry changes nothing");
+        for number in 0..LARGE_ENTRY {
+            push_to(&format!("n-{number}"));
+        }
+        queue.take_entry();
+        assert!(!ends_wait("quiet"), "none is dominant");
+    }
+
+    #[test]
+    fn a_majority_has_more_than_half() {
+        assert_eq!(majority([1, 2, 1, 3, 1].iter()), Some(&1));
+        assert_eq!(majority([2, 2, 1, 1].iter()), None);
+        assert_eq!(majority([1, 2, 3].iter()), None);
+        assert_eq!(majority::<u8>([].iter()), None);
     }
 
     #[test]
