@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// Says what waits on a node.
 pub trait Inspector: Send + Sync + 'static {
-    /// What waits, in the server's encoding, with at most `rows_max` rows in each section. Must not block.
+    /// What waits, in the server's encoding, with at most `rows_max` rows in each section; empty while the node starts.
+    /// Must not block.
     fn inspect(&self, rows_max: u32) -> Bytes;
 }
 
@@ -29,6 +30,9 @@ pub enum InspectError {
     /// The cluster has no such member.
     #[error("expected a member, but node {} is not one", .0.0)]
     NodeNotMember(NodeId),
+    /// The member has not started completely.
+    #[error("expected node {} to have started, but it is still starting", .0.0)]
+    NodeStarting(NodeId),
     /// The member does not respond.
     #[error("expected node {} to respond, but it does not", .0.0)]
     NodeUnresponsive(NodeId),

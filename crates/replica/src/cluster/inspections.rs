@@ -33,7 +33,7 @@ impl Inspections {
         deadline: Instant,
     ) -> Result<Bytes, InspectError> {
         if node_id.0 == self.local.node_id {
-            return Ok(self.inspect_here(rows_max));
+            return complete(node_id, self.inspect_here(rows_max));
         }
         let membership = self.consensus.membership();
         let member = membership.get_node(&node_id.0);
@@ -43,10 +43,18 @@ impl Inspections {
             .forward(node_id.0, &member.peer_address, ForwardKind::Control);
         let body = forward_request::Body::Inspect(Inspect { rows_max });
         match link.ask(body, deadline).await {
-            Ok(forward_response::Answer::Inspection(inspection)) => Ok(inspection),
+            Ok(forward_response::Answer::Inspection(inspection)) => complete(node_id, inspection),
             Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
                 Err(InspectError::NodeUnresponsive(node_id))
             }
         }
+    }
+}
+
+/// A node that starts has nothing to say yet, which must not look as if nothing waited.
+fn complete(node_id: NodeId, inspection: Bytes) -> Result<Bytes, InspectError> {
+    match inspection.is_empty() {
+        true => Err(InspectError::NodeStarting(node_id)),
+        false => Ok(inspection),
     }
 }

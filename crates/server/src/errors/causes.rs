@@ -145,7 +145,9 @@ impl From<InspectError> for Refusal {
     fn from(error: InspectError) -> Self {
         let code = match error {
             InspectError::NodeNotMember(_) => ServerCode::NodeNotFound,
-            InspectError::NodeUnresponsive(_) => ServerCode::NodeUnreachable,
+            InspectError::NodeStarting(_) | InspectError::NodeUnresponsive(_) => {
+                ServerCode::NodeUnreachable
+            }
         };
         Self::new(code, error.to_string())
             .with_hint("`flo cluster status` shows the members, and which of them are up")
