@@ -13,6 +13,10 @@ use tokio_util::sync::CancellationToken;
 /// The ids of the nodes.
 const IDS: [u64; 3] = [1, 2, 3];
 
+/// By how much the priority of the attackers' threads is lower than that of the nodes and the honest clients: in production,
+/// attackers have their own machines.
+const ATTACKERS_NICE: i32 = 19;
+
 /// A port of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Port {
@@ -51,8 +55,8 @@ impl Arena {
         cluster.await_health();
         Self {
             cluster,
-            runtime: runtime(),
-            attackers: runtime(),
+            runtime: runtime(0),
+            attackers: runtime(ATTACKERS_NICE),
             attack: CancellationToken::new(),
             is_secured: needs.is_secured,
         }
@@ -193,10 +197,15 @@ impl Arena {
     }
 }
 
-fn runtime() -> Runtime {
+/// A runtime with one thread, whose priority is lower by `nice`.
+fn runtime(nice: i32) -> Runtime {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
+        .on_thread_start(move || {
+            // On Linux, it is the priority of the thread.
+            rustix::process::nice(nice).expect("a thread may lower its priority");
+        })
         .build();
     runtime.expect("a machine that runs a cluster has room for a thread")
 }

@@ -4,6 +4,7 @@
 //! figures right before it, in the same run: the machine may be busy with other work.
 
 mod arena;
+mod bench;
 mod connections;
 mod faults;
 mod load;
@@ -17,12 +18,15 @@ pub use load::Served;
 pub use result::{AttackResult, table};
 
 use arena::Arena;
+use bench::{Bench, Period};
 use load::{Load, LoadKind};
-use result::Measured;
+use result::{Benched, Measured};
 use std::time::Duration;
 
 /// How long the honest clients work before they are measured.
 const WARM_UP: Duration = Duration::from_secs(3);
+/// How much longer `flo bench` runs than the honest clients are measured.
+const BENCH_MARGIN: Duration = Duration::from_secs(3);
 /// How long the honest clients may take to be as fast as before, once the attack is over.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
@@ -142,15 +146,18 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
     let needs = abuse.needs();
     let mut arena = Arena::set(&needs);
     abuse.prepare(&mut arena);
+    let is_busy = needs.load == LoadKind::Busy;
+    let bench = is_busy.then(|| Bench::start(&arena, WARM_UP + 2 * window + BENCH_MARGIN));
     let load = Load::start(&arena, needs.load);
     arena.pass(WARM_UP);
-    let calm = load.measure(&arena, window);
+    let (calm_period, calm) = Period::of(|| load.measure(&arena, window));
     arena.reset_peaks();
     let term = arena.term();
     let what = abuse.begin(&mut arena);
-    let attacked = load.measure(&arena, window);
+    let (attacked_period, attacked) = Period::of(|| load.measure(&arena, window));
     abuse.end(&mut arena);
     arena.end_attack();
+    let benched = bench.map(|bench| Benched::of(&bench.end(), calm_period, attacked_period));
     let recovery = load.await_recovery(&arena, &calm, RECOVERY_MAX);
     let measured = Measured {
         name: abuse.name(),
@@ -159,6 +166,7 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
         leader_changes: arena.term().saturating_sub(term),
         calm,
         attacked,
+        benched,
         recovery,
         ended: arena.ended(),
     };

@@ -1,6 +1,7 @@
 //! What an attack did to a cluster and to its honest clients.
 
 use super::Needs;
+use super::bench::{BenchReport, Period};
 use super::load::{LoadKind, Served};
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -25,12 +26,41 @@ pub struct AttackResult {
     pub calm: Served,
     /// The honest clients during the attack.
     pub attacked: Served,
+    /// What `flo bench` measured beside the attack, if it ran.
+    pub benched: Option<Benched>,
     /// How long the honest clients took to be nearly as fast as before; `None` if too long.
     pub recovery: Option<Duration>,
     /// The nodes that ended by themselves.
     pub ended: Vec<u64>,
     /// What must not have happened.
     violations: Vec<String>,
+}
+
+/// What `flo bench` measured beside an attack.
+#[derive(Clone, Copy, Debug)]
+pub struct Benched {
+    /// The runs that completed per second before the attack.
+    pub calm_per_s: u64,
+    /// The same during the attack.
+    pub attacked_per_s: u64,
+    /// The runs that failed in spite of retries, before, during and right after the attack.
+    pub errors: u64,
+}
+
+impl Benched {
+    /// What it measured in the two periods.
+    pub(super) fn of(report: &BenchReport, calm: Period, attacked: Period) -> Self {
+        Self {
+            calm_per_s: report.runs_per_s(calm),
+            attacked_per_s: report.runs_per_s(attacked),
+            errors: report.errors,
+        }
+    }
+
+    /// The throughput during the attack, in percent of that before it.
+    fn throughput(self) -> u64 {
+        self.attacked_per_s * 100 / self.calm_per_s.max(1)
+    }
 }
 
 /// What was measured.
@@ -41,6 +71,7 @@ pub(super) struct Measured {
     pub(super) leader_changes: u64,
     pub(super) calm: Served,
     pub(super) attacked: Served,
+    pub(super) benched: Option<Benched>,
     pub(super) recovery: Option<Duration>,
     pub(super) ended: Vec<u64>,
 }
@@ -56,6 +87,7 @@ impl AttackResult {
             leader_changes: measured.leader_changes,
             calm: measured.calm,
             attacked: measured.attacked,
+            benched: measured.benched,
             recovery: measured.recovery,
             ended: measured.ended,
             violations: Vec::new(),
@@ -114,6 +146,24 @@ impl AttackResult {
                 self.throughput()
             ),
         );
+        if let Some(benched) = self.benched {
+            expect(
+                benched.calm_per_s > 0 && benched.throughput() >= needs.throughput_min,
+                format!(
+                    "expected {} % of the {} runs per second of `flo bench`, but it was {} %",
+                    needs.throughput_min,
+                    benched.calm_per_s,
+                    benched.throughput()
+                ),
+            );
+            expect(
+                benched.errors == 0 || needs.throughput_min == 0,
+                format!(
+                    "expected no run of `flo bench` to fail, but {} did",
+                    benched.errors
+                ),
+            );
+        }
         expect(
             needs.load == LoadKind::Busy
                 || self.attacked.p99_us <= P99_RATIO_MAX * self.calm.p99_us,
@@ -162,8 +212,9 @@ fn ms(us: u64) -> String {
 #[must_use]
 pub fn table(results: &[AttackResult]) -> String {
     let mut text = String::from(
-        "| attack | memory of the nodes | limit | leader changes | calls/s before | during | | p99 before | during | \
-         failed calls | failed probes | recovery | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| attack | memory of the nodes | limit | leader changes | calls/s before | during | | runs/s before | during | | \
+         p99 before | during | failed calls | failed probes | recovery | verdict |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for result in results {
         let peaks: Vec<String> = result
@@ -175,9 +226,18 @@ pub fn table(results: &[AttackResult]) -> String {
             Some(recovery) => format!("{:.0} s", recovery.as_secs_f64()),
             None => "none".to_owned(),
         };
+        let benched = match result.benched {
+            Some(benched) => format!(
+                "{} | {} | {} %",
+                benched.calm_per_s,
+                benched.attacked_per_s,
+                benched.throughput()
+            ),
+            None => " | |".to_owned(),
+        };
         writeln!(
             text,
-            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {} ms | {} ms | {} | {} | {recovery} | {} |",
+            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {benched} | {} ms | {} ms | {} | {} | {recovery} | {} |",
             result.name,
             peaks.join(", "),
             result.memory_bytes >> 20,
@@ -213,6 +273,11 @@ mod tests {
             leader_changes: 0,
             calm: served(1_000),
             attacked: served(600),
+            benched: Some(Benched {
+                calm_per_s: 100,
+                attacked_per_s: 70,
+                errors: 0,
+            }),
             recovery: Some(Duration::ZERO),
             ended: Vec::new(),
         }
@@ -223,10 +288,9 @@ mod tests {
         let needs = Needs::default();
         let sound = AttackResult::of(measured(), &needs);
         assert!(sound.is_sound(), "{sound}");
-        assert!(
-            table(&[sound])
-                .contains("| `flood` | 100, 200 MiB | 1024 MiB | 0 | 1000 | 600 | 60 % |")
-        );
+        assert!(table(&[sound]).contains(
+            "| `flood` | 100, 200 MiB | 1024 MiB | 0 | 1000 | 600 | 60 % | 100 | 70 | 70 % |"
+        ));
         let mut failed = measured();
         failed.peaks = vec![2 << 30];
         failed.leader_changes = 1;
@@ -234,8 +298,13 @@ mod tests {
         failed.attacked.failed = 1;
         failed.attacked.probes_failed = 1;
         failed.recovery = None;
+        failed.benched = Some(Benched {
+            calm_per_s: 100,
+            attacked_per_s: 40,
+            errors: 1,
+        });
         failed.ended = vec![2];
         let failed = AttackResult::of(failed, &needs);
-        assert_eq!(failed.violations.len(), 7, "{failed}");
+        assert_eq!(failed.violations.len(), 9, "{failed}");
     }
 }
