@@ -11,6 +11,48 @@ const HEADER: &str = "grpc-timeout";
 /// The maximum number of digits in the header.
 const DIGITS_MAX: usize = 8;
 
+/// How long a call that waits for something may take.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitBounds {
+    /// The deadline of the response, unless the wait itself is longer.
+    pub(crate) deadline: Instant,
+    /// The caller's own deadline, if it gave one.
+    pub(crate) given: Option<Instant>,
+}
+
+/// A wait of a caller, and the response to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    /// The end of the wait.
+    pub(crate) until: Instant,
+    /// When the response must have been read.
+    pub(crate) read_deadline: Instant,
+}
+
+impl WaitBounds {
+    /// A wait of this length, or until the caller's deadline.
+    pub(crate) fn wait(self, length: Duration) -> Wait {
+        let end = Instant::now() + length;
+        let until = self.given.map_or(end, |given| given.min(end));
+        Wait {
+            until,
+            // A wait that ends with the deadline needs a moment for its response.
+            read_deadline: self.deadline.max(until) + DEADLINE_RESERVE_MAX / 2,
+        }
+    }
+}
+
+impl Wait {
+    /// A wait until the deadline of the response.
+    pub(crate) fn until(deadline: Instant) -> Self {
+        let bounds = WaitBounds {
+            deadline,
+            given: Some(deadline),
+        };
+        bounds.wait(DEADLINE_MAX)
+    }
+}
+
 /// The deadline of the response: shortly before the caller's own, so that the caller still receives
 /// the error.
 pub(crate) fn of(metadata: &MetadataMap) -> Instant {
@@ -80,6 +122,31 @@ mod tests {
             Duration::from_millis(90)
         );
         assert!(usable(Duration::MAX) < DEADLINE_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_ends_with_its_caller_and_leaves_a_moment_for_the_response() {
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let wait = |length, given: Option<Duration>| {
+            let given = given.map(|given| now + given);
+            let bounds = WaitBounds {
+                deadline: given.unwrap_or(now + DEADLINE_DEFAULT),
+                given,
+            };
+            bounds.wait(length)
+        };
+        let long = wait(300 * second, None);
+        assert_eq!(long.until, now + 300 * second);
+        assert!(long.read_deadline > long.until);
+        let bounded = wait(300 * second, Some(2 * second));
+        assert_eq!(bounded.until, now + 2 * second);
+        assert!(bounded.read_deadline < bounded.until + DEADLINE_RESERVE_MAX);
+        let none = wait(Duration::ZERO, Some(2 * second));
+        assert_eq!(
+            (none.until, none.read_deadline),
+            (now, bounded.read_deadline)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::limits::READ_RESERVATION_BYTES;
-use crate::memory::MemoryPool;
+use crate::memory::{FairPool, MemoryPool, PoolShare};
 use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
@@ -21,7 +21,7 @@ pub(crate) struct Gateway {
     replica: Replica,
     slow_commands: SlowCommands,
     /// For reads in progress.
-    reads: MemoryPool,
+    reads: FairPool,
 }
 
 /// Submits commands to one Raft group and reads its state, from any node.
@@ -29,7 +29,8 @@ pub(crate) struct Gateway {
 pub(crate) struct GroupGateway<'g> {
     replica: &'g Replica,
     slow_commands: &'g SlowCommands,
-    reads: &'g MemoryPool,
+    /// For reads in progress of the namespace.
+    reads: &'g PoolShare,
 }
 
 /// How fresh the state of a read must be (design rule 14).
@@ -54,28 +55,28 @@ impl Freshness {
 
 impl Gateway {
     /// The gateway over the replica of the only group, with the memory for its reads in progress.
-    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands, reads: MemoryPool) -> Self {
+    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands, reads: &MemoryPool) -> Self {
         Self {
             replica,
             slow_commands,
-            reads,
+            reads: FairPool::new(reads, READ_RESERVATION_BYTES),
         }
     }
 
     /// The group in which the namespace lives.
-    pub(crate) fn of(&self, _namespace: &Namespace) -> GroupGateway<'_> {
-        self.only_group()
+    pub(crate) fn of(&self, namespace: &Namespace) -> GroupGateway<'_> {
+        self.only_group(self.reads.share_of(namespace))
     }
 
     /// The group that has the task. Reports by token name no namespace (W38); tokens are opaque to clients, so they can
     /// name a group once there are several.
     pub(crate) fn of_task(&self, _token: &TaskToken) -> GroupGateway<'_> {
-        self.only_group()
+        self.only_group(self.reads.share_of_cluster())
     }
 
     /// The group that has what belongs to no namespace, and the view of the node as a whole.
     pub(crate) fn home(&self) -> GroupGateway<'_> {
-        self.only_group()
+        self.only_group(self.reads.share_of_cluster())
     }
 
     /// Submits a command to the group of its scope. Every refusal says whether the command may have been applied.
@@ -98,11 +99,11 @@ impl Gateway {
         &self.slow_commands
     }
 
-    fn only_group(&self) -> GroupGateway<'_> {
+    fn only_group<'g>(&'g self, reads: &'g PoolShare) -> GroupGateway<'g> {
         GroupGateway {
             replica: &self.replica,
             slow_commands: &self.slow_commands,
-            reads: &self.reads,
+            reads,
         }
     }
 }
@@ -192,7 +193,7 @@ impl<'g> GroupGateway<'g> {
         let memory = timeout_at(deadline, self.reads.reserve(bytes)).await;
         let memory = memory.map_err(|_| {
             Refusal::overloaded(
-                "expected memory for the read before its deadline, but other reads use all of it",
+                "expected memory for the read before its deadline, but other reads of the namespace or of all namespaces use all of it",
             )
         })?;
         // The thread owns the reservation, because it reads to the end even if the caller has gone.

@@ -28,6 +28,7 @@ mod memory;
 mod metrics;
 mod middleware;
 mod modules;
+mod namespace_counts;
 mod readiness;
 mod receiving;
 mod request;

@@ -159,8 +159,6 @@ pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 3_600_000;
 /// How often a start is checked again because its workflow changed meanwhile.
 pub(crate) const START_TRIES_MAX: u32 = 8;
 
-/// How long a command or a read that the node itself issues may take, when no caller waits for it.
-pub(crate) const BACKGROUND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a new leader may take before it opens polls.
 pub(crate) const TERM_BEGIN_MAX: Duration = Duration::from_secs(1);
 /// How long a worker may take to send its hello.

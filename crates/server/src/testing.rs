@@ -50,11 +50,11 @@ impl StillNode {
             .await
             .unwrap();
         let memory = Memory::of_node(&ServerConfig::default());
-        let reads = memory.reads.clone();
         let context = Arc::new(Context {
             watchers: Watchers::default(),
+            worker_streams: memory.worker_stream_places(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), reads),
+            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), &memory.reads),
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,

@@ -12,6 +12,7 @@ pub(crate) use shared_look::SharedLook;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::WATCHERS_MAX;
+use crate::namespace_counts::NamespaceCounts;
 use flotilla_engine::Effect;
 use flotilla_engine::ids::{ActionRunNumber, GroupName, Namespace, RunId, StreamName};
 use flotilla_engine::view::RunEnding;
@@ -49,15 +50,8 @@ pub(crate) struct KeyedNotify<K: Ord + Clone, S: Default = ()> {
 
 struct NotifyState<K, S> {
     entries: BTreeMap<K, NotifyEntry<S>>,
-    counts: WatchCounts,
-}
-
-/// How many watches there are, over all keys.
-#[derive(Debug, Default)]
-struct WatchCounts {
-    total: usize,
-    /// Only namespaces that have some.
-    by_namespace: BTreeMap<Namespace, usize>,
+    /// The watches of all keys.
+    counts: NamespaceCounts,
 }
 
 #[derive(Default)]
@@ -209,7 +203,7 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
         if state.counts.is_full_for(namespace) {
             return Err(Refusal::overloaded(format!(
                 "expected fewer waiting callers, but this node has {}, too many of them of namespace `{namespace}` or in all",
-                state.counts.total
+                state.counts.total()
             )));
         }
         state.counts.add(namespace);
@@ -238,7 +232,7 @@ impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
 
     /// The number of watches by namespace.
     fn counts(&self) -> BTreeMap<Namespace, usize> {
-        self.lock().counts.by_namespace.clone()
+        self.lock().counts.by_namespace().clone()
     }
 
     fn forget(&self, namespace: &Namespace, key: &K) {
@@ -270,40 +264,10 @@ impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
     fn default() -> Self {
         let state = NotifyState {
             entries: BTreeMap::new(),
-            counts: WatchCounts::default(),
+            counts: NamespaceCounts::new(WATCHERS_MAX),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
-        }
-    }
-}
-
-impl WatchCounts {
-    /// Whether the namespace may have no further watch.
-    ///
-    /// Any namespace may use all of [`WATCHERS_MAX`]. Above that, a namespace gets more only while it has fewer than
-    /// [`WATCHERS_MAX`] divided by the number of namespaces that watch, up to twice [`WATCHERS_MAX`] in total.
-    fn is_full_for(&self, namespace: &Namespace) -> bool {
-        let (others, own) = match self.by_namespace.get(namespace) {
-            Some(own) => (self.by_namespace.len() - 1, *own),
-            None => (self.by_namespace.len(), 0),
-        };
-        let share = WATCHERS_MAX / (others + 1);
-        self.total >= WATCHERS_MAX && (own >= share || self.total >= 2 * WATCHERS_MAX)
-    }
-
-    fn add(&mut self, namespace: &Namespace) {
-        self.total += 1;
-        *self.by_namespace.entry(namespace.clone()).or_default() += 1;
-    }
-
-    fn remove(&mut self, namespace: &Namespace) {
-        self.total -= 1;
-        if let Some(count) = self.by_namespace.get_mut(namespace) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_namespace.remove(namespace);
-            }
         }
     }
 }

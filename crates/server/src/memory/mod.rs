@@ -3,19 +3,22 @@
 //! What callers and actions control counts against a pool of its owner, in bytes. The pools are parts of the node's limit, so
 //! neither large requests nor large actions can take the memory that replication needs.
 
+mod fair;
 mod limit;
 mod pool;
 
+pub(crate) use fair::{FairPool, PoolShare};
 pub(crate) use pool::{MemoryPool, Reservation};
 
 use crate::config::ServerConfig;
 use crate::limits::{
-    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, OPEN_STREAMS_BYTES_MAX, OPEN_STREAMS_BYTES_MIN,
-    QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX, READS_BYTES_MIN,
+    ADMIN_BYTES_MAX, MEMORY_BYTES_MIN, OPEN_STREAM_BYTES, OPEN_STREAMS_BYTES_MAX,
+    OPEN_STREAMS_BYTES_MIN, QUEUE_BYTES_MAX, QUEUE_BYTES_MIN, READS_BYTES_MAX, READS_BYTES_MIN,
     RECEIVED_MESSAGES_BYTES_MAX, RECEIVED_MESSAGES_BYTES_MIN, REQUESTS_BYTES_MAX,
     REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
     WASM_MEMORY_BYTES_MIN,
 };
+use crate::namespace_counts::NamespacePlaces;
 
 /// The memory of a node.
 #[derive(Debug)]
@@ -86,6 +89,12 @@ impl Memory {
     /// The part for commands that wait for the leader's next entries. In bytes.
     pub(crate) fn queue_bytes_max(&self) -> usize {
         part(self.bytes_max, 16, QUEUE_BYTES_MIN, QUEUE_BYTES_MAX)
+    }
+
+    /// The open streams of workers that its memory has room for. Half of them are for any namespace; of the others, each
+    /// gets its share.
+    pub(crate) fn worker_stream_places(&self) -> NamespacePlaces {
+        NamespacePlaces::new(self.worker_streams.bytes_max() / OPEN_STREAM_BYTES / 2)
     }
 
     /// The pools, each with the name of its owner.

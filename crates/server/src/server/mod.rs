@@ -108,8 +108,9 @@ impl Server {
         let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
             watchers: Watchers::default(),
+            worker_streams: memory.worker_stream_places(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, slow_commands, memory.reads.clone()),
+            gateway: Gateway::new(replica, slow_commands, &memory.reads),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,

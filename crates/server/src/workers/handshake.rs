@@ -5,7 +5,7 @@ use crate::errors::Refusal;
 use crate::limits::HELD_TASKS_MAX;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{ActionName, WorkerId};
+use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::limits::PROCESSES_MAX;
 use flotilla_leader::{Hub, Poller, Session, WorkerKey};
 use std::sync::Arc;
@@ -46,6 +46,11 @@ impl Handshake {
     /// Whether the worker accepts several items in one message.
     pub(super) fn supports_batches(&self) -> bool {
         self.supports_batches
+    }
+
+    /// The worker's namespace.
+    pub(super) fn namespace(&self) -> &Namespace {
+        &self.poller.key.namespace
     }
 
     /// Opens the worker's poll.

@@ -15,6 +15,7 @@ use crate::sending::{Counted, CountedStream, ResponseMemory, Unsent};
 use crate::watch::cut_off;
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
+use flotilla_engine::ids::Namespace;
 use flotilla_leader::channel::{Bounds, Sender, channel};
 use flotilla_leader::{Hub, LeasedTask, PollClosed, Session, ToWorker};
 use futures::FutureExt;
@@ -133,6 +134,9 @@ impl Connection {
             return Ok(());
         };
         let handshake = Handshake::new(hello)?;
+        let namespace = handshake.namespace();
+        let place = self.context.worker_streams.take(namespace);
+        let _place = place.ok_or_else(|| too_many_streams(namespace))?;
         let outgoing = self.outgoing.clone();
         let responses = self.responses.clone();
         let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
@@ -148,6 +152,14 @@ impl Connection {
         };
         stream.exchange().await
     }
+}
+
+fn too_many_streams(namespace: &Namespace) -> Refusal {
+    let text = format!(
+        "expected fewer open worker streams, but the leader has memory for no more of namespace `{namespace}`"
+    );
+    Refusal::overloaded(text)
+        .with_hint("one worker can run many tasks concurrently: see its `--concurrency`")
 }
 
 /// The hello, if that is the first message, and its memory; `None` if the worker disconnected without one.

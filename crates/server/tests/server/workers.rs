@@ -450,3 +450,55 @@ async fn a_worker_that_does_not_read_keeps_its_leases_and_is_heard() {
     })
     .await;
 }
+
+/// The answer to the hello of a worker in a namespace, and its stream.
+async fn greet(
+    node: &Node,
+    namespace: &str,
+    worker: &str,
+) -> (Stream, Result<Option<Said>, Status>) {
+    let request = v1::RegisterRequest {
+        namespace: namespace.to_owned(),
+        worker_id: worker.to_owned(),
+        incarnation: 1,
+        ..v1::RegisterRequest::default()
+    };
+    node.workers().register(request).await.unwrap();
+    let mut stream = Stream::open(node).await;
+    let hello = v1::WorkerHello {
+        namespace: namespace.to_owned(),
+        ..hello(worker)
+    };
+    stream.say(Message::Hello(hello)).await;
+    let answer = stream.receive().await;
+    (stream, answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_with_many_worker_streams_leaves_others_their_share() {
+    // 8 MiB for streams, of which each takes 24 KiB; half of them are for any namespace.
+    const STREAMS: usize = 170;
+    let node = Node::start_with(|config| config.max_memory_bytes = Some(256 << 20)).await;
+    let request = v1::CreateNamespaceRequest {
+        name: "quiet".to_owned(),
+        ..v1::CreateNamespaceRequest::default()
+    };
+    node.namespaces().create_namespace(request).await.unwrap();
+    let mut streams = Vec::new();
+    for number in 0..STREAMS {
+        let (stream, answer) = greet(&node, "default", &format!("w-{number}")).await;
+        assert!(matches!(answer, Ok(Some(Said::HelloOk(_)))), "{number}");
+        streams.push(stream);
+    }
+    let (_, answer) = greet(&node, "default", "one-more").await;
+    let overloaded = (Code::ResourceExhausted, "overloaded".to_owned());
+    assert_eq!(refused(answer), overloaded);
+    let (_quiet, answer) = greet(&node, "quiet", "w").await;
+    assert!(matches!(answer, Ok(Some(Said::HelloOk(_)))));
+    drop(streams);
+    until("the places to be free again", async || {
+        let (_, answer) = greet(&node, "default", "one-more").await;
+        answer.is_ok().then_some(())
+    })
+    .await;
+}

@@ -3,6 +3,7 @@
 use super::wait;
 use crate::context::Context;
 use crate::convert;
+use crate::deadline::Wait;
 use crate::errors::Refusal;
 use crate::limits::DELAY_MS_MAX;
 use crate::request;
@@ -37,7 +38,8 @@ pub(super) async fn invoke(
     let run = if is_waiting {
         // The leader has applied the command; this node may be behind.
         gateway.catch_up(deadline).await?;
-        Some(wait::until_ended(context, &namespace, action_run, deadline).await?)
+        let wait = Wait::until(deadline);
+        Some(wait::until_ended(context, &namespace, action_run, wait).await?)
     } else {
         None
     };

@@ -12,7 +12,7 @@ pub(crate) use report::report;
 
 use super::serve_call;
 use crate::context::Context;
-use crate::deadline;
+use crate::deadline::{self, WaitBounds};
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_server::ActionService;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl ActionService for Actions {
         // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
         serve_call(call, |deadline, request| {
-            runs::get(&self.context, request, runs::WaitBounds { deadline, given })
+            runs::get(&self.context, request, WaitBounds { deadline, given })
         })
         .await
     }

@@ -3,6 +3,7 @@
 use super::wait;
 use crate::context::Context;
 use crate::convert;
+use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::WAIT_MS_MAX;
@@ -14,19 +15,11 @@ use flotilla_engine::{CancelActionRun, Command, RejectionCode, reply, view};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a caller waits.
-pub(super) struct WaitBounds {
-    /// The deadline of the response itself.
-    pub(super) deadline: Instant,
-    /// The caller's own deadline, if it gave one.
-    pub(super) given: Option<Instant>,
-}
-
 /// Serves `GetActionRun`.
 pub(super) async fn get(
     context: &Context,
     request: v1::GetActionRunRequest,
-    wait_bounds: WaitBounds,
+    bounds: WaitBounds,
 ) -> Result<v1::ActionRun, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
@@ -38,12 +31,9 @@ pub(super) async fn get(
         );
         return Err(Refusal::invalid("wait_ms", message));
     }
-    let wait_end = Instant::now() + Duration::from_millis(request.wait_ms);
-    let until = wait_bounds
-        .given
-        .map_or(wait_end, |given| given.min(wait_end));
-    gateway.catch_up(wait_bounds.deadline).await?;
-    let found = wait::until_ended(context, &namespace, number, until).await?;
+    let wait = bounds.wait(Duration::from_millis(request.wait_ms));
+    gateway.catch_up(bounds.deadline).await?;
+    let found = wait::until_ended(context, &namespace, number, wait).await?;
     Ok(convert::action_run::message(found))
 }
 

@@ -1,9 +1,9 @@
 //! Waiting for an action run to end.
 
 use crate::context::Context;
+use crate::deadline::Wait;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::BACKGROUND_DEADLINE;
 use crate::watch::{self, RunChanges, Watch};
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{ActionRunNumber, Namespace};
@@ -34,7 +34,7 @@ pub(super) async fn until_ended(
     context: &Context,
     namespace: &Namespace,
     number: ActionRunNumber,
-    until: Instant,
+    wait: Wait,
 ) -> Result<ActionRunView, Refusal> {
     let missing = || Refusal::from(Rejection::ActionRunNotFound(number));
     let gateway = context.gateway.of(namespace);
@@ -45,12 +45,12 @@ pub(super) async fn until_ended(
     let whole = async || {
         let namespace = namespace.clone();
         let look_up = move |reader: &dyn Reader| view::action_run(reader, &namespace, number);
-        let deadline = Instant::now() + BACKGROUND_DEADLINE;
-        let found = gateway.scan(Freshness::Stale, deadline, look_up).await?;
+        let scan = gateway.scan(Freshness::Stale, wait.read_deadline, look_up);
+        let found = scan.await?;
         found.ok_or_else(missing)
     };
     let found = look()?;
-    if !found.record.status.is_open() || until <= Instant::now() {
+    if !found.record.status.is_open() || wait.until <= Instant::now() {
         return whole().await;
     }
     let mut end_watch = match found.step {
@@ -67,7 +67,7 @@ pub(super) async fn until_ended(
         }
         tokio::select! {
             () = end_watch.notified() => {}
-            () = sleep_until(until) => return whole().await,
+            () = sleep_until(wait.until) => return whole().await,
             refusal = watch::interrupted(context) => return Err(refusal),
         }
     }

@@ -11,14 +11,11 @@ mod write;
 
 use super::serve_call;
 use crate::context::Context;
-use crate::deadline;
-use crate::limits::WAIT_MS_MAX;
+use crate::deadline::{self, WaitBounds};
 use flotilla_api::v1;
 use flotilla_api::v1::stream_service_server::StreamService;
 use std::sync::Arc;
-use std::time::Duration;
 use take::Turns;
-use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 /// The stream service of this node.
@@ -34,23 +31,6 @@ impl Streams {
             context,
             turns: Turns::default(),
         }
-    }
-}
-
-/// How long a caller waits.
-#[derive(Clone, Copy)]
-struct WaitBounds {
-    /// The deadline of the response itself.
-    deadline: Instant,
-    /// The caller's own deadline, if it gave one.
-    given: Option<Instant>,
-}
-
-impl WaitBounds {
-    /// When a wait of `wait_ms` ends.
-    fn until(&self, wait_ms: u64) -> Instant {
-        let wait_end = Instant::now() + Duration::from_millis(wait_ms.min(WAIT_MS_MAX));
-        self.given.map_or(wait_end, |given| given.min(wait_end))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reads records, and waits for them (A30).
 
-use super::WaitBounds;
 use super::name::position;
 use crate::context::Context;
 use crate::convert;
+use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::WAIT_MS_MAX;
@@ -15,6 +15,7 @@ use flotilla_engine::limits::{READ_RECORDS_DEFAULT, READ_RECORDS_MAX};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, RecordPage, RecordRange};
 use flotilla_engine::{RecordId, Rejection, StreamPosition};
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 /// Serves `ReadRecords`.
@@ -29,7 +30,7 @@ pub(super) async fn read(
     let mut range = range(&request)?;
     let is_at_tail = range.from == StreamPosition::Tail;
     let stream = request::name(StreamName::new(request.stream))?;
-    let until = wait_bounds.until(request.block_ms);
+    let wait = wait_bounds.wait(Duration::from_millis(request.block_ms));
     // The watch begins before the read, so that no change is missed between the two.
     let end_watch = (namespace.clone(), stream.clone());
     let mut end_watch = context.watchers.streams.watch(&namespace, end_watch)?;
@@ -40,16 +41,16 @@ pub(super) async fn read(
             stream: stream.clone(),
             range,
         };
-        let found = look(context, section, wait_bounds.deadline).await?;
+        let found = look(context, section, wait.read_deadline).await?;
         let (page, has_more) = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
-        if !page.records.is_empty() || until <= Instant::now() {
+        if !page.records.is_empty() || wait.until <= Instant::now() {
             return Ok(message(page, has_more));
         }
         // The position of the tail is fixed for this call.
         range.from = StreamPosition::Id(page.next);
         tokio::select! {
             () = end_watch.notified() => {}
-            () = sleep_until(until) => {}
+            () = sleep_until(wait.until) => {}
             refusal = watch::interrupted(context) => {
                 // Only this call knows where the tail was: a retry on another node would start at
                 // that node's tail and lose the records in between.

@@ -3,11 +3,12 @@
 //! A take costs a log entry only if there are records for it. Consumers of one group on one node
 //! take turns, so that one record does not make all of them propose.
 
+use super::Streams;
 use super::name;
 use super::read::limit;
-use super::{Streams, WaitBounds};
 use crate::context::Context;
 use crate::convert;
+use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
 use crate::gateway::{Freshness, GroupGateway};
 use crate::limits::{DEADLINE_DEFAULT, WAIT_MS_MAX};
@@ -68,7 +69,7 @@ pub(super) async fn take(
 ) -> Result<v1::TakeRecordsResponse, Refusal> {
     let block_ms = request.block_ms.unwrap_or(BLOCK_MS_DEFAULT);
     request::within("block_ms", block_ms, 0..=WAIT_MS_MAX)?;
-    let until = wait_bounds.until(block_ms);
+    let until = wait_bounds.wait(Duration::from_millis(block_ms)).until;
     let taker = Taker {
         context: &streams.context,
         namespace: request::namespace(&request.namespace)?,

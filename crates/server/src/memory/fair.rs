@@ -1,0 +1,129 @@
+//! Memory that namespaces share fairly.
+
+use super::{MemoryPool, Reservation};
+use flotilla_engine::ids::Namespace;
+use std::hash::{BuildHasher, RandomState};
+
+/// The shares of a pool. Namespaces are assigned to them at random, so that their number has a bound; one of
+/// them may share with a namespace that uses much.
+const SHARES: usize = 64;
+
+/// A pool of which one namespace may use half, or one reservation if that is more.
+///
+/// A namespace that wants more waits for itself: others wait only for the half that it may use.
+#[derive(Debug)]
+pub(crate) struct FairPool {
+    shares: Vec<PoolShare>,
+    /// What belongs to no namespace.
+    of_cluster: PoolShare,
+    hasher: RandomState,
+}
+
+/// The part of a pool that one namespace may use.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolShare {
+    share: MemoryPool,
+    pool: MemoryPool,
+}
+
+/// Memory of a share and of its pool, reserved until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SharedReservation {
+    _share: Reservation,
+    _pool: Reservation,
+}
+
+impl FairPool {
+    /// Shares of `pool`, whose reservations have at most `reservation_bytes_max` each.
+    pub(crate) fn new(pool: &MemoryPool, reservation_bytes_max: usize) -> Self {
+        let bytes_max = (pool.bytes_max() / 2).max(reservation_bytes_max);
+        let share = || PoolShare {
+            share: MemoryPool::new(bytes_max.min(pool.bytes_max())),
+            pool: pool.clone(),
+        };
+        Self {
+            shares: std::iter::repeat_with(share).take(SHARES).collect(),
+            of_cluster: share(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// The share of a namespace.
+    pub(crate) fn share_of(&self, namespace: &Namespace) -> &PoolShare {
+        let shares = self.shares.len() as u64;
+        let index = self.hasher.hash_one(namespace) % shares;
+        let index = usize::try_from(index).expect("it is less than their number");
+        &self.shares[index]
+    }
+
+    /// The share of what belongs to no namespace.
+    pub(crate) fn share_of_cluster(&self) -> &PoolShare {
+        &self.of_cluster
+    }
+}
+
+impl PoolShare {
+    /// The most that one reservation may have. In bytes.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.share.bytes_max()
+    }
+
+    /// Reserves `bytes` as soon as they are free, in the order of the callers of this share; `None` if the share is smaller
+    /// than that.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Option<SharedReservation> {
+        Some(SharedReservation {
+            _share: self.share.reserve(bytes).await?,
+            _pool: self.pool.reserve(bytes).await?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    /// Two namespaces with different shares.
+    fn namespaces(fair: &FairPool) -> [Namespace; 2] {
+        let named = |number: u32| Namespace::new(format!("n-{number}")).expect("a name");
+        let noisy = named(0);
+        let is_apart =
+            |other: &Namespace| !std::ptr::eq(fair.share_of(&noisy), fair.share_of(other));
+        let quiet = (1..).map(named).find(is_apart);
+        [noisy.clone(), quiet.expect("not all have the same share")]
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_reserves_much_waits_for_itself() {
+        let pool = MemoryPool::new(8);
+        let fair = FairPool::new(&pool, 2);
+        let namespaces = namespaces(&fair);
+        let [noisy, quiet] = namespaces.each_ref().map(|one| fair.share_of(one));
+        let mut held: Vec<_> = (0..2)
+            .filter_map(|_| noisy.reserve(2).now_or_never())
+            .collect();
+        let mut waiting: Vec<_> = (0..9).map(|_| Box::pin(noisy.reserve(2))).collect();
+        for one in &mut waiting {
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        for share in [quiet, quiet, fair.share_of_cluster()] {
+            let reserved = share.reserve(2).now_or_never();
+            assert_eq!(
+                reserved.is_some(),
+                held.len() < 4,
+                "only all of them fill the pool"
+            );
+            held.extend(reserved);
+        }
+        drop((held, waiting));
+        assert_eq!(pool.bytes_reserved(), 0);
+    }
+
+    #[test]
+    fn a_share_has_room_for_the_largest_reservation() {
+        let fair = FairPool::new(&MemoryPool::new(8), 6);
+        assert_eq!(fair.share_of_cluster().bytes_max(), 6);
+        let small = FairPool::new(&MemoryPool::new(4), 6);
+        assert_eq!(small.share_of_cluster().bytes_max(), 4);
+    }
+}
