@@ -99,8 +99,8 @@ pub(crate) struct Waiting {
 /// New work gets one in this many parts of an entry if it waits: other work of all namespaces must not keep it waiting.
 const INTAKE_PART: usize = 8;
 
-/// An entry with as many commands says which namespace is dominant.
-const LARGE_ENTRY: usize = 8;
+/// The least number of commands of namespaces in an entry from which the dominant namespace is determined.
+const DOMINANCE_COMMANDS_MIN: usize = 8;
 
 /// The queue is full: the submission was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,9 +127,10 @@ struct Lanes {
     weight: usize,
     /// How many commands the batcher waits for.
     wanted: usize,
-    /// The namespace that had most commands of the last large entry.
+    /// The namespace that had nearly all commands of the last entry, if that entry had at least
+    /// [`DOMINANCE_COMMANDS_MIN`] of them and its wait was not cut short.
     dominant: Option<CommandScope>,
-    /// Whether a command of another namespace than the dominant one waits.
+    /// Whether a command of a namespace other than the dominant one has arrived, which ends the batcher's wait.
     has_other: bool,
 }
 
@@ -252,8 +253,8 @@ impl Queue {
         }
     }
 
-    /// Waits until `count` commands wait, or as many as fit into an entry, or one that must not wait while those of another
-    /// namespace gather. For one caller at a time, the batcher.
+    /// Waits until the queue holds `count` commands, enough to fill an entry, or a command of a namespace other than the
+    /// dominant one. Only the batcher may call this.
     pub(crate) async fn wait_for(&self, count: usize) {
         self.lanes().wanted = count;
         while !self.lanes().has_enough() {
@@ -313,13 +314,18 @@ impl Lanes {
         self.count() >= self.wanted || self.weight >= ENTRY_WEIGHT_BYTES_MAX || self.has_other
     }
 
-    /// Notes which namespace has most commands. Commands gather so that it gets more of them done, at the price of their
-    /// latency; commands of other namespaces do not pay that price.
+    /// Records which namespace sent nearly all commands of an entry. Gathering raises its throughput and the latency of every
+    /// command; commands of other namespaces end the wait, to keep their latency low.
+    ///
+    /// After a wait that was cut short, the next one is not: a series of small entries would lower the throughput of all
+    /// namespaces.
     fn note_taken(&mut self, taken: &[Submission]) {
-        self.has_other = false;
-        if taken.len() >= LARGE_ENTRY {
-            self.dominant = majority(taken.iter().map(|one| &one.command.scope)).cloned();
-        }
+        let gathered = !std::mem::take(&mut self.has_other);
+        let scopes = taken.iter().map(|one| &one.command.scope);
+        let scopes = scopes.filter(|scope| matches!(scope, CommandScope::Namespace(_)));
+        self.dominant = (gathered && scopes.clone().count() >= DOMINANCE_COMMANDS_MIN)
+            .then(|| dominant(scopes).cloned())
+            .flatten();
     }
 
     fn is_other(&self, scope: &CommandScope) -> bool {
@@ -387,8 +393,8 @@ impl Lanes {
     }
 }
 
-/// The value that most of the others are equal to, if one is more than half of them (Boyer and Moore's algorithm).
-fn majority<'v, V: PartialEq>(values: impl Iterator<Item = &'v V> + Clone) -> Option<&'v V> {
+/// The value that makes up at least seven eighths of `values`, if any (Boyer and Moore's majority vote).
+fn dominant<'v, V: PartialEq>(values: impl Iterator<Item = &'v V> + Clone) -> Option<&'v V> {
     let mut candidate = None;
     let mut lead = 0_usize;
     for value in values.clone() {
@@ -402,7 +408,7 @@ fn majority<'v, V: PartialEq>(values: impl Iterator<Item = &'v V> + Clone) -> Op
     let (equal, count) = values.fold((0, 0), |(equal, count), value| {
         (equal + usize::from(found == value), count + 1)
     });
-    (equal * 2 > count).then_some(found)
+    (equal * 8 >= count * 7).then_some(found)
 }
 
 #[cfg(test)]
@@ -567,41 +573,56 @@ mod tests {
     #[test]
     fn a_command_of_another_namespace_ends_the_wait_for_more_of_the_dominant_one() {
         let queue = wide_queue();
-        let push_to = |name: &str| {
-            let mut command = command(Admission::Intake);
-            command.scope = Namespace::new(name).expect("a name").into();
-            push_at(&queue, queue.arrive(), command, 1).expect("there is room");
+        let push_all = |scopes: &[CommandScope]| {
+            for scope in scopes {
+                let mut command = command(Admission::Intake);
+                command.scope = scope.clone();
+                push_at(&queue, queue.arrive(), command, 1).expect("there is room");
+            }
         };
-        let ends_wait = |name| {
+        let named = |name: &str| CommandScope::from(Namespace::new(name).expect("a name"));
+        let [noisy, quiet] = ["noisy", "quiet"].map(named);
+        // Whether a command ends the wait that follows an entry with these.
+        let ends_wait = |entry: &[CommandScope], scope: &CommandScope| {
+            push_all(entry);
+            queue.take_entry();
             let mut waiting = pin!(queue.wait_for(99));
             assert!(waiting.as_mut().now_or_never().is_none());
-            push_to(name);
-            let ended = waiting.now_or_never().is_some();
-            queue.take_entry();
-            ended
+            push_all(std::slice::from_ref(scope));
+            waiting.now_or_never().is_some()
         };
-        assert!(!ends_wait("quiet"), "none is dominant");
-        for _ in 0..LARGE_ENTRY {
-            push_to("noisy");
-        }
-        push_to("quiet");
+        let mut entry = vec![noisy.clone(); DOMINANCE_COMMANDS_MIN - 1];
+        assert!(!ends_wait(&entry, &quiet), "too small an entry");
+        entry.push(quiet.clone());
         queue.take_entry();
-        assert!(!ends_wait("noisy"));
-        assert!(ends_wait("quiet"));
-        assert!(ends_wait("other"), "a small entry changes nothing");
-        for number in 0..LARGE_ENTRY {
-            push_to(&format!("n-{number}"));
-        }
+        assert!(!ends_wait(&entry, &noisy), "it is the dominant one");
         queue.take_entry();
-        assert!(!ends_wait("quiet"), "none is dominant");
+        assert!(ends_wait(&entry, &quiet));
+        assert!(
+            !ends_wait(&entry, &quiet),
+            "the entry before did not gather"
+        );
+        queue.take_entry();
+        assert!(ends_wait(&entry, &quiet));
+        queue.take_entry();
+        assert!(
+            !ends_wait(&entry, &CommandScope::Cluster),
+            "that is a driver's"
+        );
+        queue.take_entry();
+        let of_drivers = vec![CommandScope::Cluster; 2 * DOMINANCE_COMMANDS_MIN];
+        assert!(
+            !ends_wait(&of_drivers, &quiet),
+            "drivers serve all namespaces"
+        );
     }
 
     #[test]
-    fn a_majority_has_more_than_half() {
-        assert_eq!(majority([1, 2, 1, 3, 1].iter()), Some(&1));
-        assert_eq!(majority([2, 2, 1, 1].iter()), None);
-        assert_eq!(majority([1, 2, 3].iter()), None);
-        assert_eq!(majority::<u8>([].iter()), None);
+    fn a_dominant_value_makes_up_seven_eighths() {
+        assert_eq!(dominant([2, 1, 1, 1, 1, 1, 1, 1].iter()), Some(&1));
+        assert_eq!(dominant([2, 1, 1, 1, 1, 1, 1].iter()), None);
+        assert_eq!(dominant([1, 2].iter()), None);
+        assert_eq!(dominant::<u8>([].iter()), None);
     }
 
     #[test]
