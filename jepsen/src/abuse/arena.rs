@@ -13,10 +13,6 @@ use tokio_util::sync::CancellationToken;
 /// The ids of the nodes.
 const IDS: [u64; 3] = [1, 2, 3];
 
-/// By how much the priority of the attackers' threads is lower than that of the nodes and the honest clients: in production,
-/// attackers have their own machines.
-const ATTACKERS_NICE: i32 = 19;
-
 /// A port of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Port {
@@ -56,7 +52,7 @@ impl Arena {
         Self {
             cluster,
             runtime: runtime(0),
-            attackers: runtime(ATTACKERS_NICE),
+            attackers: runtime(needs.attackers_nice),
             attack: CancellationToken::new(),
             is_secured: needs.is_secured,
         }
@@ -197,13 +193,13 @@ impl Arena {
     }
 }
 
-/// A runtime with one thread, whose priority is lower by `nice`.
+/// A runtime with one worker thread, whose nice value is raised by `nice`.
 fn runtime(nice: i32) -> Runtime {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .on_thread_start(move || {
-            // On Linux, it is the priority of the thread.
+            // On Linux, `nice` changes only the calling thread, not the process.
             rustix::process::nice(nice).expect("a thread may lower its priority");
         })
         .build();

@@ -1,4 +1,4 @@
-//! `flo bench` beside an attack: runs of action steps, a worker that serves them, and the waits for their ends.
+//! `flo bench` during an attack: runs of action steps, a worker that serves them, and the waits for their ends.
 
 use super::arena::Arena;
 use flotilla_tests::Answer;
@@ -6,20 +6,20 @@ use serde::Deserialize;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Its clients, beside those that write keys.
+/// The number of clients of `flo bench`, in addition to the honest clients that write keys.
 const CLIENTS: &str = "8";
 
-/// A run of `flo bench`.
+/// A `flo bench` process.
 pub(super) struct Bench(JoinHandle<Answer>);
 
-/// What it printed.
+/// The report that `flo bench` prints.
 #[derive(Debug, Deserialize)]
 pub(super) struct BenchReport {
     /// When it began, by this machine's clock.
     started_at_ms: u64,
     /// The runs that completed in each second.
     per_second: Vec<u64>,
-    /// The runs that failed in spite of retries.
+    /// The runs that failed despite retries.
     pub(super) errors: u64,
     /// The first error.
     error: Option<String>,
@@ -43,7 +43,7 @@ impl Period {
 }
 
 impl Bench {
-    /// Starts it, for this long.
+    /// Starts `flo bench` for `length`.
     pub(super) fn start(arena: &Arena, length: Duration) -> Self {
         let flo = arena.cluster.flo();
         let seconds = length.as_secs().to_string();
@@ -60,32 +60,33 @@ impl Bench {
         }))
     }
 
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// When it printed no report.
-    pub(super) fn end(self) -> BenchReport {
-        let answer = self.0.join().expect("the thread only waits");
+    /// Waits until `flo bench` ends; `None` if it did not end or printed no report.
+    pub(super) fn end(self) -> Option<BenchReport> {
+        // The thread panics if the process does not end.
+        let answer = self.0.join().ok()?;
         let report: serde_json::Result<BenchReport> = answer.decode_stdout();
-        let report = report.unwrap_or_else(|error| {
-            panic!("expected a report, but {error}: {answer:?}");
-        });
-        if let Some(error) = &report.error {
-            println!("  the first error of `flo bench`: {error}");
+        match &report {
+            Err(error) => println!("  `flo bench` printed no report: {error}: {answer:?}"),
+            Ok(BenchReport {
+                error: Some(error), ..
+            }) => {
+                println!("  the first error of `flo bench`: {error}");
+            }
+            Ok(_) => {}
         }
-        report
+        report.ok()
     }
 }
 
 impl BenchReport {
-    /// The runs that completed per second, in the whole seconds of a period.
-    pub(super) fn runs_per_s(&self, period: Period) -> u64 {
+    /// The runs that completed per second, in the whole seconds of a period; `None` if it did not run for all of it.
+    pub(super) fn runs_per_s(&self, period: Period) -> Option<u64> {
         let offset = |ms: u64| usize::try_from(ms.saturating_sub(self.started_at_ms) / 1_000);
         let seconds = match (offset(period.begin_ms + 999), offset(period.end_ms)) {
-            (Ok(begin), Ok(end)) => self.per_second.get(begin..end).unwrap_or(&[]),
-            _ => &[],
+            (Ok(begin), Ok(end)) => self.per_second.get(begin..end)?,
+            _ => return None,
         };
-        seconds.iter().sum::<u64>() / (seconds.len() as u64).max(1)
+        Some(seconds.iter().sum::<u64>() / (seconds.len() as u64).max(1))
     }
 }
 
@@ -107,9 +108,8 @@ mod tests {
             error: None,
         };
         let rate = |begin_ms, end_ms| report.runs_per_s(Period { begin_ms, end_ms });
-        assert_eq!(rate(10_500, 13_500), 20);
-        assert_eq!(rate(10_000, 12_000), 5);
-        assert_eq!(rate(11_100, 11_900), 0);
-        assert_eq!(rate(10_000, 15_000), 0, "it ended before the period did");
+        assert_eq!(rate(10_500, 13_500), Some(20));
+        assert_eq!(rate(10_000, 12_000), Some(5));
+        assert_eq!(rate(10_000, 15_000), None, "it ended before the period did");
     }
 }

@@ -20,13 +20,13 @@ pub use result::{AttackResult, table};
 use arena::Arena;
 use bench::{Bench, Period};
 use load::{Load, LoadKind};
-use result::{Benched, Measured};
+use result::{BenchRates, Measured};
 use std::time::Duration;
 
 /// How long the honest clients work before they are measured.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// How much longer `flo bench` runs than the honest clients are measured.
-const BENCH_MARGIN: Duration = Duration::from_secs(3);
+/// How long `flo bench` runs beyond the warm-up and the two measured periods.
+const BENCH_MARGIN: Duration = Duration::from_secs(12);
 /// How long the honest clients may take to be as fast as before, once the attack is over.
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 
@@ -44,6 +44,8 @@ pub(crate) struct Needs {
     pub(crate) hits_leader: bool,
     /// How busy the honest clients are.
     pub(crate) load: LoadKind,
+    /// By how much the priority of the attackers' threads is lower than that of the nodes and the honest clients.
+    pub(crate) attackers_nice: i32,
     /// The least throughput of the honest clients during the attack, in percent of their throughput before it.
     pub(crate) throughput_min: u64,
 }
@@ -57,6 +59,7 @@ impl Default for Needs {
             open_files: None,
             hits_leader: false,
             load: LoadKind::Busy,
+            attackers_nice: 0,
             throughput_min: 50,
         }
     }
@@ -92,6 +95,11 @@ pub trait Abuse {
     #[expect(private_interfaces, reason = "only this module runs attacks")]
     fn begin(&mut self, arena: &mut Arena) -> String;
 
+    /// Why the attack was too weak to show anything, if it was; `attacked` is what the honest clients measured during the attack.
+    fn shortfall(&self, _attacked: &Served) -> Option<String> {
+        None
+    }
+
     /// Ends what is not a task of the arena.
     #[expect(private_interfaces, reason = "only this module runs attacks")]
     fn end(&mut self, _arena: &mut Arena) {}
@@ -108,7 +116,7 @@ pub fn all() -> Vec<Box<dyn Abuse>> {
         Box::new(requests::Stalled::BODIES),
         Box::new(requests::Stalled::STREAMS),
         Box::new(requests::LargeRequests),
-        Box::new(requests::NoisyNamespace),
+        Box::new(requests::NoisyNamespace::default()),
         Box::new(requests::Watchers::default()),
         Box::new(responses::UnreadResponses::LARGE),
         Box::new(responses::UnreadResponses::SMALL),
@@ -157,8 +165,11 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
     let (attacked_period, attacked) = Period::of(|| load.measure(&arena, window));
     abuse.end(&mut arena);
     arena.end_attack();
-    let benched = bench.map(|bench| Benched::of(&bench.end(), calm_period, attacked_period));
+    // `flo bench` still runs, as it did in the calm period.
     let recovery = load.await_recovery(&arena, &calm, RECOVERY_MAX);
+    let periods = [calm_period, attacked_period];
+    let bench_rates = bench.map(|bench| BenchRates::of(bench.end().as_ref(), periods));
+    let shortfall = abuse.shortfall(&attacked);
     let measured = Measured {
         name: abuse.name(),
         what,
@@ -166,7 +177,8 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
         leader_changes: arena.term().saturating_sub(term),
         calm,
         attacked,
-        benched,
+        bench: bench_rates,
+        shortfall,
         recovery,
         ended: arena.ended(),
     };

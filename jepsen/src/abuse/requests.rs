@@ -1,7 +1,7 @@
 //! Attacks by requests: many, large, or never complete.
 
 use super::arena::{Arena, Port};
-use super::load::LoadKind;
+use super::load::{LoadKind, Served};
 use super::{Abuse, Needs};
 use flotilla_client::{Client, new_request_id, v1};
 use futures::stream::{self, StreamExt};
@@ -9,6 +9,8 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use std::convert::Infallible;
 use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 use tonic::body::Body;
@@ -180,11 +182,17 @@ async fn append(client: Client, count: usize) {
 }
 
 /// A namespace that asks for far more than its share.
-pub(super) struct NoisyNamespace;
+#[derive(Default)]
+pub(super) struct NoisyNamespace {
+    /// Its calls that succeeded.
+    calls: Arc<AtomicU64>,
+}
 
 impl NoisyNamespace {
     /// Clients that make one call after the other, in place of the few quiet ones of the other namespace.
     const CLIENTS: usize = 80;
+    /// The minimum ratio of its successful calls to the calls of the other namespace.
+    const CALLS_RATIO_MIN: u64 = 20;
 }
 
 impl Abuse for NoisyNamespace {
@@ -195,6 +203,8 @@ impl Abuse for NoisyNamespace {
     fn needs(&self) -> Needs {
         Needs {
             load: LoadKind::Quiet,
+            // In production, the two namespaces' clients have their own machines.
+            attackers_nice: 19,
             ..Needs::default()
         }
     }
@@ -202,6 +212,7 @@ impl Abuse for NoisyNamespace {
     fn begin(&mut self, arena: &mut Arena) -> String {
         for number in 0..Self::CLIENTS {
             let client = arena.attacker(number, CALL_TIMEOUT).with_namespace("noisy");
+            let calls = self.calls.clone();
             arena.spawn(async move {
                 loop {
                     let request = v1::SetKeyRequest {
@@ -211,7 +222,9 @@ impl Abuse for NoisyNamespace {
                         ..v1::SetKeyRequest::default()
                     };
                     // It may be shed.
-                    let _ = client.set_key(request).await;
+                    if client.set_key(request).await.is_ok() {
+                        calls.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
             });
         }
@@ -219,6 +232,16 @@ impl Abuse for NoisyNamespace {
             "{} clients of one namespace write as fast as they can, and 4 of another 20 times a second",
             Self::CLIENTS
         )
+    }
+
+    fn shortfall(&self, attacked: &Served) -> Option<String> {
+        let (calls, calls_min) = (
+            self.calls.load(Ordering::Relaxed),
+            Self::CALLS_RATIO_MIN * attacked.calls,
+        );
+        (calls < calls_min).then(|| {
+            format!("expected at least {calls_min} calls of the noisy namespace to succeed, but {calls} did")
+        })
     }
 }
 

@@ -26,8 +26,8 @@ pub struct AttackResult {
     pub calm: Served,
     /// The honest clients during the attack.
     pub attacked: Served,
-    /// What `flo bench` measured beside the attack, if it ran.
-    pub benched: Option<Benched>,
+    /// What `flo bench` measured, if it ran.
+    pub bench: Option<BenchRates>,
     /// How long the honest clients took to be nearly as fast as before; `None` if too long.
     pub recovery: Option<Duration>,
     /// The nodes that ended by themselves.
@@ -36,30 +36,31 @@ pub struct AttackResult {
     violations: Vec<String>,
 }
 
-/// What `flo bench` measured beside an attack.
+/// What `flo bench` measured before and during an attack.
 #[derive(Clone, Copy, Debug)]
-pub struct Benched {
-    /// The runs that completed per second before the attack.
+pub struct BenchRates {
+    /// The runs that completed per second before the attack; 0 if it printed no report.
     pub calm_per_s: u64,
-    /// The same during the attack.
-    pub attacked_per_s: u64,
-    /// The runs that failed in spite of retries, before, during and right after the attack.
+    /// The same during the attack; `None` if it did not run until the end of the attack.
+    pub attacked_per_s: Option<u64>,
+    /// The runs that failed despite retries, before, during and right after the attack.
     pub errors: u64,
 }
 
-impl Benched {
+impl BenchRates {
     /// What it measured in the two periods.
-    pub(super) fn of(report: &BenchReport, calm: Period, attacked: Period) -> Self {
+    pub(super) fn of(report: Option<&BenchReport>, [calm, attacked]: [Period; 2]) -> Self {
+        let rate = |period| report?.runs_per_s(period);
         Self {
-            calm_per_s: report.runs_per_s(calm),
-            attacked_per_s: report.runs_per_s(attacked),
-            errors: report.errors,
+            calm_per_s: rate(calm).unwrap_or(0),
+            attacked_per_s: rate(attacked),
+            errors: report.map_or(0, |report| report.errors),
         }
     }
 
     /// The throughput during the attack, in percent of that before it.
     fn throughput(self) -> u64 {
-        self.attacked_per_s * 100 / self.calm_per_s.max(1)
+        self.attacked_per_s.unwrap_or(0) * 100 / self.calm_per_s.max(1)
     }
 }
 
@@ -71,7 +72,9 @@ pub(super) struct Measured {
     pub(super) leader_changes: u64,
     pub(super) calm: Served,
     pub(super) attacked: Served,
-    pub(super) benched: Option<Benched>,
+    pub(super) bench: Option<BenchRates>,
+    /// Why the attack was too weak to show anything.
+    pub(super) shortfall: Option<String>,
     pub(super) recovery: Option<Duration>,
     pub(super) ended: Vec<u64>,
 }
@@ -87,12 +90,13 @@ impl AttackResult {
             leader_changes: measured.leader_changes,
             calm: measured.calm,
             attacked: measured.attacked,
-            benched: measured.benched,
+            bench: measured.bench,
             recovery: measured.recovery,
             ended: measured.ended,
             violations: Vec::new(),
         };
         result.violations = result.judge(needs);
+        result.violations.extend(measured.shortfall);
         result
     }
 
@@ -146,21 +150,27 @@ impl AttackResult {
                 self.throughput()
             ),
         );
-        if let Some(benched) = self.benched {
+        if let Some(bench) = self.bench {
+            let is_measured = bench.calm_per_s > 0 && bench.attacked_per_s.is_some();
             expect(
-                benched.calm_per_s > 0 && benched.throughput() >= needs.throughput_min,
+                is_measured || needs.throughput_min == 0,
+                "expected `flo bench` to report its throughput for both periods, but it did not"
+                    .to_owned(),
+            );
+            expect(
+                !is_measured || bench.throughput() >= needs.throughput_min,
                 format!(
-                    "expected {} % of the {} runs per second of `flo bench`, but it was {} %",
+                    "expected `flo bench` to complete at least {} % of its {} runs per second, but it completed {} %",
                     needs.throughput_min,
-                    benched.calm_per_s,
-                    benched.throughput()
+                    bench.calm_per_s,
+                    bench.throughput()
                 ),
             );
             expect(
-                benched.errors == 0 || needs.throughput_min == 0,
+                bench.errors == 0 || needs.throughput_min == 0,
                 format!(
                     "expected no run of `flo bench` to fail, but {} did",
-                    benched.errors
+                    bench.errors
                 ),
             );
         }
@@ -226,18 +236,23 @@ pub fn table(results: &[AttackResult]) -> String {
             Some(recovery) => format!("{:.0} s", recovery.as_secs_f64()),
             None => "none".to_owned(),
         };
-        let benched = match result.benched {
-            Some(benched) => format!(
+        let bench = match result.bench {
+            Some(BenchRates {
+                attacked_per_s: None,
+                calm_per_s,
+                ..
+            }) => format!("{calm_per_s} | | not measured"),
+            Some(bench) => format!(
                 "{} | {} | {} %",
-                benched.calm_per_s,
-                benched.attacked_per_s,
-                benched.throughput()
+                bench.calm_per_s,
+                bench.attacked_per_s.unwrap_or(0),
+                bench.throughput()
             ),
             None => " | |".to_owned(),
         };
         writeln!(
             text,
-            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {benched} | {} ms | {} ms | {} | {} | {recovery} | {} |",
+            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {bench} | {} ms | {} ms | {} | {} | {recovery} | {} |",
             result.name,
             peaks.join(", "),
             result.memory_bytes >> 20,
@@ -273,11 +288,12 @@ mod tests {
             leader_changes: 0,
             calm: served(1_000),
             attacked: served(600),
-            benched: Some(Benched {
+            bench: Some(BenchRates {
                 calm_per_s: 100,
-                attacked_per_s: 70,
+                attacked_per_s: Some(70),
                 errors: 0,
             }),
+            shortfall: None,
             recovery: Some(Duration::ZERO),
             ended: Vec::new(),
         }
@@ -298,13 +314,14 @@ mod tests {
         failed.attacked.failed = 1;
         failed.attacked.probes_failed = 1;
         failed.recovery = None;
-        failed.benched = Some(Benched {
+        failed.shortfall = Some("expected more".to_owned());
+        failed.bench = Some(BenchRates {
             calm_per_s: 100,
-            attacked_per_s: 40,
+            attacked_per_s: Some(40),
             errors: 1,
         });
         failed.ended = vec![2];
         let failed = AttackResult::of(failed, &needs);
-        assert_eq!(failed.violations.len(), 9, "{failed}");
+        assert_eq!(failed.violations.len(), 10, "{failed}");
     }
 }
