@@ -30,7 +30,7 @@ pub enum InspectError {
     /// The cluster has no such member.
     #[error("expected a member, but node {} is not one", .0.0)]
     NodeNotMember(NodeId),
-    /// The member has not started completely.
+    /// The member is still starting.
     #[error("expected node {} to have started, but it is still starting", .0.0)]
     NodeStarting(NodeId),
     /// The member does not respond.

@@ -25,19 +25,27 @@ pub(crate) struct WaitBounds {
 pub(crate) struct Wait {
     /// The end of the wait.
     pub(crate) until: Instant,
-    /// When the response must have been read.
+    /// The deadline of the read from which the response is made.
     pub(crate) read_deadline: Instant,
 }
 
 impl WaitBounds {
     /// A wait of this length, or until the caller's deadline.
     pub(crate) fn wait(self, length: Duration) -> Wait {
-        let end = Instant::now() + length;
-        let until = self.given.map_or(end, |given| given.min(end));
+        let now = Instant::now();
+        let end = now + length;
+        let Some(given) = self.given else {
+            return Wait {
+                until: end,
+                read_deadline: end + DEADLINE_DEFAULT,
+            };
+        };
+        // `given` is a tenth of the timeout before the caller's own deadline, but at most `DEADLINE_RESERVE_MAX`. The read
+        // after the wait may use half of that.
+        let reserve = (given.saturating_duration_since(now) / 9).min(DEADLINE_RESERVE_MAX);
         Wait {
-            until,
-            // A wait that ends with the deadline needs a moment for its response.
-            read_deadline: self.deadline.max(until) + DEADLINE_RESERVE_MAX / 2,
+            until: given.min(end),
+            read_deadline: given + reserve / 2,
         }
     }
 }
@@ -125,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_ends_with_its_caller_and_leaves_a_moment_for_the_response() {
+    async fn a_wait_ends_before_the_deadline_of_the_caller_and_leaves_time_for_the_response() {
         let now = Instant::now();
         let second = Duration::from_secs(1);
         let wait = |length, given: Option<Duration>| {
@@ -138,15 +146,19 @@ mod tests {
         };
         let long = wait(300 * second, None);
         assert_eq!(long.until, now + 300 * second);
-        assert!(long.read_deadline > long.until);
-        let bounded = wait(300 * second, Some(2 * second));
-        assert_eq!(bounded.until, now + 2 * second);
-        assert!(bounded.read_deadline < bounded.until + DEADLINE_RESERVE_MAX);
-        let none = wait(Duration::ZERO, Some(2 * second));
-        assert_eq!(
-            (none.until, none.read_deadline),
-            (now, bounded.read_deadline)
-        );
+        assert_eq!(long.read_deadline, long.until + DEADLINE_DEFAULT);
+        for timeout in [second / 10, second, 2 * second, 60 * second] {
+            let given = usable(timeout);
+            let bounded = wait(300 * second, Some(given));
+            assert_eq!(bounded.until, now + given);
+            assert!(bounded.until < bounded.read_deadline, "{timeout:?}");
+            assert!(bounded.read_deadline < now + timeout, "{timeout:?}");
+            let none = wait(Duration::ZERO, Some(given));
+            assert_eq!(
+                (none.until, none.read_deadline),
+                (now, bounded.read_deadline)
+            );
+        }
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl<'g> GroupGateway<'g> {
         let memory = timeout_at(deadline, self.reads.reserve(bytes)).await;
         let memory = memory.map_err(|_| {
             Refusal::overloaded(
-                "expected memory for the read before its deadline, but other reads of the namespace or of all namespaces use all of it",
+                "expected memory for the read before its deadline, but other reads, of this or other namespaces, use all that it may have",
             )
         })?;
         // The thread owns the reservation, because it reads to the end even if the caller has gone.
@@ -260,6 +260,23 @@ mod tests {
         drop(all);
         assert_eq!(waiting.await.expect("there is memory"), 1);
         assert_eq!(reads.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn reads_of_a_namespace_leave_room_for_others() {
+        let node = StillNode::start().await;
+        let gateway = &node.context.gateway;
+        let namespaces = ["noisy", "quiet"].map(|name| Namespace::new(name).expect("a name"));
+        let [noisy, quiet] = namespaces.each_ref().map(|namespace| gateway.of(namespace));
+        let bytes = noisy.reads.bytes_max();
+        let all = noisy.reads.reserve(bytes).await;
+        let soon = || Instant::now() + Duration::from_millis(1);
+        let refused = noisy.scan(Freshness::Stale, soon(), |_| Ok(())).await;
+        assert!(refused.is_err_and(|refusal| refusal.may_succeed_later()));
+        let later = Instant::now() + Duration::from_secs(60);
+        let read = quiet.scan(Freshness::Stale, later, |_| Ok(())).await;
+        assert!(read.is_ok(), "{:?}", read.err());
+        drop(all);
     }
 
     #[tokio::test]

@@ -1,26 +1,28 @@
-//! Counts what each namespace uses of something that a node has a limited number of.
+//! Counts, by namespace, the use of a resource that is limited on each node.
 
 use flotilla_engine::ids::Namespace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many each namespace uses.
+/// The units that each namespace uses, and their limits.
 ///
-/// Any namespace may use all of `unshared_max`. Above that, a namespace gets more only while it has fewer than
-/// `unshared_max` divided by the number of namespaces that use any, up to twice `unshared_max` in total.
+/// Any namespace may use all of `unreserved_max`. Above that, a namespace gets more only while it has fewer than
+/// `unreserved_max` divided by the number of namespaces that use any, up to `total_max` in total.
 #[derive(Debug)]
 pub(crate) struct NamespaceCounts {
-    unshared_max: usize,
+    unreserved_max: usize,
+    total_max: usize,
     total: usize,
     /// Only namespaces that use any.
     by_namespace: BTreeMap<Namespace, usize>,
 }
 
 impl NamespaceCounts {
-    /// None are used.
-    pub(crate) fn new(unshared_max: usize) -> Self {
+    /// Counts of zero, with these limits.
+    pub(crate) fn new(unreserved_max: usize, total_max: usize) -> Self {
         Self {
-            unshared_max,
+            unreserved_max,
+            total_max,
             total: 0,
             by_namespace: BTreeMap::new(),
         }
@@ -36,14 +38,15 @@ impl NamespaceCounts {
         &self.by_namespace
     }
 
-    /// Whether the namespace may not use another one.
+    /// Whether the namespace has reached its limit.
     pub(crate) fn is_full_for(&self, namespace: &Namespace) -> bool {
         let (others, own) = match self.by_namespace.get(namespace) {
             Some(own) => (self.by_namespace.len() - 1, *own),
             None => (self.by_namespace.len(), 0),
         };
-        let share = self.unshared_max / (others + 1);
-        self.total >= self.unshared_max && (own >= share || self.total >= 2 * self.unshared_max)
+        // At least one, even if there are more namespaces than units.
+        let share = (self.unreserved_max / (others + 1)).max(1);
+        self.total >= self.unreserved_max && (own >= share || self.total >= self.total_max)
     }
 
     /// Counts another one.
@@ -64,38 +67,38 @@ impl NamespaceCounts {
     }
 }
 
-/// Counts that callers share: a place is free again once its [`NamespacePlace`] is dropped.
+/// Permits, limited by namespace; dropping a [`NamespacePermit`] returns it.
 #[derive(Clone, Debug)]
-pub(crate) struct NamespacePlaces {
+pub(crate) struct NamespacePermits {
     // A std mutex: it is never held across an await.
     counts: Arc<Mutex<NamespaceCounts>>,
 }
 
-/// One that a namespace uses until this is dropped.
+/// A permit that a namespace holds until this is dropped.
 #[derive(Debug)]
-pub(crate) struct NamespacePlace {
+pub(crate) struct NamespacePermit {
     namespace: Namespace,
-    places: NamespacePlaces,
+    all: NamespacePermits,
 }
 
-impl NamespacePlaces {
-    /// Places, all free: see [`NamespaceCounts`].
-    pub(crate) fn new(unshared_max: usize) -> Self {
+impl NamespacePermits {
+    /// No permit is held. The limits are those of [`NamespaceCounts`].
+    pub(crate) fn new(unreserved_max: usize, total_max: usize) -> Self {
         Self {
-            counts: Arc::new(Mutex::new(NamespaceCounts::new(unshared_max))),
+            counts: Arc::new(Mutex::new(NamespaceCounts::new(unreserved_max, total_max))),
         }
     }
 
-    /// Takes a place for the namespace; `None` if there is none for it.
-    pub(crate) fn take(&self, namespace: &Namespace) -> Option<NamespacePlace> {
+    /// Acquires a permit; `None` if the namespace has reached its limit.
+    pub(crate) fn acquire(&self, namespace: &Namespace) -> Option<NamespacePermit> {
         let mut counts = self.lock();
         if counts.is_full_for(namespace) {
             return None;
         }
         counts.add(namespace);
-        Some(NamespacePlace {
+        Some(NamespacePermit {
             namespace: namespace.clone(),
-            places: self.clone(),
+            all: self.clone(),
         })
     }
 
@@ -105,9 +108,9 @@ impl NamespacePlaces {
     }
 }
 
-impl Drop for NamespacePlace {
+impl Drop for NamespacePermit {
     fn drop(&mut self) {
-        self.places.lock().remove(&self.namespace);
+        self.all.lock().remove(&self.namespace);
     }
 }
 
@@ -116,17 +119,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_that_uses_up_the_places_leaves_others_their_share() {
-        let places = NamespacePlaces::new(10);
-        let take = |name: &str| places.take(&Namespace::new(name.to_owned()).expect("a name"));
+    fn a_namespace_that_uses_up_the_permits_leaves_others_their_share() {
+        let permits = NamespacePermits::new(10, 16);
+        let take = |name: &str| permits.acquire(&Namespace::new(name.to_owned()).expect("a name"));
         let mut noisy: Vec<_> = (0..).map_while(|_| take("noisy")).collect();
         assert_eq!(noisy.len(), 10);
         let quiet: Vec<_> = (0..).map_while(|_| take("quiet")).collect();
         assert_eq!(quiet.len(), 5);
         noisy.truncate(4);
         assert!(take("noisy").is_some());
-        drop((noisy, quiet));
-        let counts = places.lock();
+        let many: Vec<_> = (0..).map_while(|n| take(&format!("n-{n}"))).collect();
+        assert_eq!(
+            quiet.len() + noisy.len() + many.len(),
+            16,
+            "each gets one, while there are any"
+        );
+        drop((noisy, quiet, many));
+        let counts = permits.lock();
         assert!(counts.total() == 0 && counts.by_namespace().is_empty());
     }
 }

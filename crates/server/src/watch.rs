@@ -264,7 +264,7 @@ impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
     fn default() -> Self {
         let state = NotifyState {
             entries: BTreeMap::new(),
-            counts: NamespaceCounts::new(WATCHERS_MAX),
+            counts: NamespaceCounts::new(WATCHERS_MAX, 2 * WATCHERS_MAX),
         };
         Self {
             state: Arc::new(Mutex::new(state)),

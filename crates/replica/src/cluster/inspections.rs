@@ -33,7 +33,7 @@ impl Inspections {
         deadline: Instant,
     ) -> Result<Bytes, InspectError> {
         if node_id.0 == self.local.node_id {
-            return complete(node_id, self.inspect_here(rows_max));
+            return require_started(node_id, self.inspect_here(rows_max));
         }
         let membership = self.consensus.membership();
         let member = membership.get_node(&node_id.0);
@@ -43,7 +43,9 @@ impl Inspections {
             .forward(node_id.0, &member.peer_address, ForwardKind::Control);
         let body = forward_request::Body::Inspect(Inspect { rows_max });
         match link.ask(body, deadline).await {
-            Ok(forward_response::Answer::Inspection(inspection)) => complete(node_id, inspection),
+            Ok(forward_response::Answer::Inspection(inspection)) => {
+                require_started(node_id, inspection)
+            }
             Ok(_) | Err(ForwardError::NotSent | ForwardError::QueueFull | ForwardError::Lost) => {
                 Err(InspectError::NodeUnresponsive(node_id))
             }
@@ -51,10 +53,24 @@ impl Inspections {
     }
 }
 
-/// A node that starts has nothing to say yet, which must not look as if nothing waited.
-fn complete(node_id: NodeId, inspection: Bytes) -> Result<Bytes, InspectError> {
+/// Rejects an empty inspection. A node returns one only while it starts; it must not look like a node on which nothing waits.
+fn require_started(node_id: NodeId, inspection: Bytes) -> Result<Bytes, InspectError> {
     match inspection.is_empty() {
         true => Err(InspectError::NodeStarting(node_id)),
         false => Ok(inspection),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_inspection_is_that_of_a_node_that_starts() {
+        let node_id = NodeId(2);
+        let refused = require_started(node_id, Bytes::new());
+        assert_eq!(refused, Err(InspectError::NodeStarting(node_id)));
+        let inspection = Bytes::from_static(b"something");
+        assert_eq!(require_started(node_id, inspection.clone()), Ok(inspection));
     }
 }

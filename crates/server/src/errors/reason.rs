@@ -85,7 +85,7 @@ codes! {
     Unavailable "unavailable" Unavailable
         "A cause outside the request failed; a retry may succeed.";
     NodeUnreachable "node_unreachable" FailedPrecondition
-        "No node responds at the address of the member.";
+        "No node responds at the address of the member, or the node is still starting.";
     NodeMismatch "node_mismatch" FailedPrecondition
         "A different node is reachable at the address of the new member.";
     NodeNotEmpty "node_not_empty" FailedPrecondition

@@ -18,7 +18,7 @@ use crate::limits::{
     REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
     WASM_MEMORY_BYTES_MIN,
 };
-use crate::namespace_counts::NamespacePlaces;
+use crate::namespace_counts::NamespacePermits;
 
 /// The memory of a node.
 #[derive(Debug)]
@@ -91,10 +91,11 @@ impl Memory {
         part(self.bytes_max, 16, QUEUE_BYTES_MIN, QUEUE_BYTES_MAX)
     }
 
-    /// The open streams of workers that its memory has room for. Half of them are for any namespace; of the others, each
-    /// gets its share.
-    pub(crate) fn worker_stream_places(&self) -> NamespacePlaces {
-        NamespacePlaces::new(self.worker_streams.bytes_max() / OPEN_STREAM_BYTES / 2)
+    /// Permits for the open streams of workers that fit into its memory. The last eighth is reserved for namespaces below their
+    /// share.
+    pub(crate) fn worker_stream_permits(&self) -> NamespacePermits {
+        let total_max = self.worker_streams.bytes_max() / OPEN_STREAM_BYTES;
+        NamespacePermits::new(total_max / 8 * 7, total_max)
     }
 
     /// The pools, each with the name of its owner.

@@ -135,8 +135,8 @@ impl Connection {
         };
         let handshake = Handshake::new(hello)?;
         let namespace = handshake.namespace();
-        let place = self.context.worker_streams.take(namespace);
-        let _place = place.ok_or_else(|| too_many_streams(namespace))?;
+        let permit = self.context.worker_streams.acquire(namespace);
+        let _permit = permit.ok_or_else(|| too_many_streams(namespace))?;
         let outgoing = self.outgoing.clone();
         let responses = self.responses.clone();
         let outbox = Outbox::new(outgoing, responses, handshake.supports_batches());
@@ -156,10 +156,10 @@ impl Connection {
 
 fn too_many_streams(namespace: &Namespace) -> Refusal {
     let text = format!(
-        "expected fewer open worker streams, but the leader has memory for no more of namespace `{namespace}`"
+        "expected fewer open worker streams, but namespace `{namespace}` has as many as the leader allows it"
     );
     Refusal::overloaded(text)
-        .with_hint("one worker can run many tasks concurrently: see its `--concurrency`")
+        .with_hint("run fewer workers with a higher concurrency, or give the nodes more memory")
 }
 
 /// The hello, if that is the first message, and its memory; `None` if the worker disconnected without one.

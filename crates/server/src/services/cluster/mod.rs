@@ -90,7 +90,10 @@ impl ClusterService for Clusters {
         call: Request<v1::FormClusterRequest>,
     ) -> Result<Response<v1::FormClusterResponse>, Status> {
         serve_call(call, async |deadline, _| {
-            let formed = self.context.gateway.home().replica().form(deadline).await?;
+            let home = self.context.gateway.home();
+            let formed = home.replica().form(deadline).await?;
+            // Until a leader serves, which is not a part of the result: the cluster is formed.
+            drop(home.catch_up(deadline).await);
             Ok(v1::FormClusterResponse {
                 cluster_id: formed.cluster_id,
                 changed: formed.is_new,

@@ -11,7 +11,7 @@ use crate::convert;
 use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
 use crate::gateway::{Freshness, GroupGateway};
-use crate::limits::{DEADLINE_DEFAULT, WAIT_MS_MAX};
+use crate::limits::WAIT_MS_MAX;
 use crate::request;
 use crate::watch;
 use flotilla_api::v1;
@@ -69,12 +69,12 @@ pub(super) async fn take(
 ) -> Result<v1::TakeRecordsResponse, Refusal> {
     let block_ms = request.block_ms.unwrap_or(BLOCK_MS_DEFAULT);
     request::within("block_ms", block_ms, 0..=WAIT_MS_MAX)?;
-    let until = wait_bounds.wait(Duration::from_millis(block_ms)).until;
+    let wait = wait_bounds.wait(Duration::from_millis(block_ms));
     let taker = Taker {
         context: &streams.context,
         namespace: request::namespace(&request.namespace)?,
         // Records that arrive at the very end of the wait can still be taken.
-        deadline: wait_bounds.given.unwrap_or(until + DEADLINE_DEFAULT),
+        deadline: wait_bounds.given.unwrap_or(wait.read_deadline),
         body: TakeRecords {
             group: name::group(request.stream, request.group)?,
             consumer: request::name(ConsumerName::new(request.consumer))?,
@@ -86,7 +86,7 @@ pub(super) async fn take(
     taker.gateway().catch_up(wait_bounds.deadline).await?;
     let mut given = taker.given().await?;
     if given.is_empty() {
-        given = taker.wait(&streams.turns, until).await?;
+        given = taker.wait(&streams.turns, wait.until).await?;
     }
     Ok(v1::TakeRecordsResponse {
         deliveries: given.into_iter().map(convert::group::delivery).collect(),
