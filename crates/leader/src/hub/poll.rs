@@ -151,12 +151,15 @@ impl Poll {
 
     /// How many tasks it would take now.
     pub(super) fn free(&self) -> u64 {
+        self.vacant().saturating_sub(self.offered)
+    }
+
+    /// How many of its slots have no task, whether or not an entry in flight offers them.
+    pub(super) fn vacant(&self) -> u64 {
         if self.request.is_draining {
             return 0;
         }
-        self.max_tasks_total
-            .saturating_sub(self.sent)
-            .saturating_sub(self.offered)
+        self.max_tasks_total.saturating_sub(self.sent)
     }
 
     pub(super) fn is_draining(&self) -> bool {

@@ -143,7 +143,7 @@ impl Polls {
         for poll in self.open.values() {
             let summary = summaries.entry(poll.key().namespace.clone()).or_default();
             summary.workers_count += 1;
-            summary.free_slots = summary.free_slots.saturating_add(poll.free());
+            summary.free_slots = summary.free_slots.saturating_add(poll.vacant());
         }
         for (namespace, _) in self.pending_actions.waiting() {
             let summary = summaries.entry(namespace.clone()).or_default();
