@@ -4,7 +4,6 @@ use crate::gateway::Gateway;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::Modules;
-use crate::namespace_counts::NamespacePermits;
 use crate::tls::Tls;
 use crate::traces::Tracer;
 use crate::watch::Watchers;
@@ -21,8 +20,6 @@ pub(crate) struct Context {
     pub(crate) gateway: Gateway,
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
-    /// The open streams of workers, by namespace.
-    pub(crate) worker_streams: NamespacePermits,
     /// Compiled input schemas, most recently used.
     pub(crate) schemas: Arc<Schemas>,
     /// The node's memory.

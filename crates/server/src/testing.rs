@@ -52,7 +52,6 @@ impl StillNode {
         let memory = Memory::of_node(&ServerConfig::default());
         let context = Arc::new(Context {
             watchers: Watchers::default(),
-            worker_streams: memory.worker_stream_permits(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), &memory.reads),
             modules: Arc::new(Modules::new(

@@ -58,6 +58,33 @@ impl BenchRates {
         }
     }
 
+    fn judge(self, needs: &Needs) -> Vec<String> {
+        if needs.throughput_min == 0 {
+            return Vec::new();
+        }
+        let mut violations = Vec::new();
+        if self.calm_per_s == 0 || self.attacked_per_s.is_none() {
+            violations.push(
+                "expected `flo bench` to report its throughput for both periods, but it did not"
+                    .to_owned(),
+            );
+        } else if self.throughput() < needs.throughput_min {
+            violations.push(format!(
+                "expected `flo bench` to complete at least {} % of its {} runs per second, but it completed {} %",
+                needs.throughput_min,
+                self.calm_per_s,
+                self.throughput()
+            ));
+        }
+        if self.errors > 0 {
+            violations.push(format!(
+                "expected no run of `flo bench` to fail, but {} did",
+                self.errors
+            ));
+        }
+        violations
+    }
+
     /// The throughput during the attack, in percent of that before it.
     fn throughput(self) -> u64 {
         self.attacked_per_s.unwrap_or(0) * 100 / self.calm_per_s.max(1)
@@ -150,30 +177,6 @@ impl AttackResult {
                 self.throughput()
             ),
         );
-        if let Some(bench) = self.bench {
-            let is_measured = bench.calm_per_s > 0 && bench.attacked_per_s.is_some();
-            expect(
-                is_measured || needs.throughput_min == 0,
-                "expected `flo bench` to report its throughput for both periods, but it did not"
-                    .to_owned(),
-            );
-            expect(
-                !is_measured || bench.throughput() >= needs.throughput_min,
-                format!(
-                    "expected `flo bench` to complete at least {} % of its {} runs per second, but it completed {} %",
-                    needs.throughput_min,
-                    bench.calm_per_s,
-                    bench.throughput()
-                ),
-            );
-            expect(
-                bench.errors == 0 || needs.throughput_min == 0,
-                format!(
-                    "expected no run of `flo bench` to fail, but {} did",
-                    bench.errors
-                ),
-            );
-        }
         expect(
             needs.load == LoadKind::Busy
                 || self.attacked.p99_us <= P99_RATIO_MAX * self.calm.p99_us,
@@ -198,6 +201,7 @@ impl AttackResult {
             self.recovery.is_some(),
             "expected the clients to be as fast as before the attack, but they are not".to_owned(),
         );
+        violations.extend(self.bench.map_or(Vec::new(), |bench| bench.judge(needs)));
         violations
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Memory {
     pub(crate) reads: MemoryPool,
     /// Open workers' streams.
     pub(crate) worker_streams: MemoryPool,
+    /// Permits for these streams. The last eighth is reserved for namespaces below their share.
+    pub(crate) worker_stream_permits: NamespacePermits,
     /// Messages that workers' streams have received, until they are handled. One more may be received beyond the pool.
     pub(crate) worker_messages: MemoryPool,
     /// Responses and messages of streams, until they are sent.
@@ -58,16 +60,19 @@ impl Memory {
             );
         }
         tracing::info!(bytes_max, wasm, "the node divides its memory");
+        let streams_bytes = part(
+            bytes_max,
+            32,
+            OPEN_STREAMS_BYTES_MIN,
+            OPEN_STREAMS_BYTES_MAX,
+        );
+        let streams_max = streams_bytes / OPEN_STREAM_BYTES;
         Self {
             bytes_max,
             requests: MemoryPool::new(part(bytes_max, 8, REQUESTS_BYTES_MIN, REQUESTS_BYTES_MAX)),
             reads: MemoryPool::new(part(bytes_max, 32, READS_BYTES_MIN, READS_BYTES_MAX)),
-            worker_streams: MemoryPool::new(part(
-                bytes_max,
-                32,
-                OPEN_STREAMS_BYTES_MIN,
-                OPEN_STREAMS_BYTES_MAX,
-            )),
+            worker_streams: MemoryPool::new(streams_bytes),
+            worker_stream_permits: NamespacePermits::new(streams_max / 8 * 7, streams_max),
             worker_messages: MemoryPool::new(part(
                 bytes_max,
                 32,
@@ -89,13 +94,6 @@ impl Memory {
     /// The part for commands that wait for the leader's next entries. In bytes.
     pub(crate) fn queue_bytes_max(&self) -> usize {
         part(self.bytes_max, 16, QUEUE_BYTES_MIN, QUEUE_BYTES_MAX)
-    }
-
-    /// Permits for the open streams of workers that fit into its memory. The last eighth is reserved for namespaces below their
-    /// share.
-    pub(crate) fn worker_stream_permits(&self) -> NamespacePermits {
-        let total_max = self.worker_streams.bytes_max() / OPEN_STREAM_BYTES;
-        NamespacePermits::new(total_max / 8 * 7, total_max)
     }
 
     /// The pools, each with the name of its owner.

@@ -108,7 +108,6 @@ impl Server {
         let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
             watchers: Watchers::default(),
-            worker_streams: memory.worker_stream_permits(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             gateway: Gateway::new(replica, slow_commands, &memory.reads),
             modules: Arc::new(modules(&config, &shutdown)),

@@ -135,7 +135,7 @@ impl Connection {
         };
         let handshake = Handshake::new(hello)?;
         let namespace = handshake.namespace();
-        let permit = self.context.worker_streams.acquire(namespace);
+        let permit = self.context.memory.worker_stream_permits.acquire(namespace);
         let _permit = permit.ok_or_else(|| too_many_streams(namespace))?;
         let outgoing = self.outgoing.clone();
         let responses = self.responses.clone();
