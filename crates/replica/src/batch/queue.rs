@@ -2,6 +2,7 @@
 
 use crate::batch::fair_lane::FairLane;
 use crate::inspection::{PendingClass, PendingCommands};
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
 use flotilla_engine::{Admission, Command, CommandScope, Rejection, Reply};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -129,7 +130,7 @@ struct Lanes {
     wanted: usize,
     /// The namespace that had nearly all commands of the last entry, if that entry had at least
     /// [`DOMINANCE_COMMANDS_MIN`] of them and its wait was not cut short.
-    dominant: Option<CommandScope>,
+    dominant: Option<Namespace>,
     /// Whether a command of a namespace other than the dominant one has arrived, which ends the batcher's wait.
     has_other: bool,
 }
@@ -321,20 +322,15 @@ impl Lanes {
     /// namespaces.
     fn note_taken(&mut self, taken: &[Submission]) {
         let gathered = !std::mem::take(&mut self.has_other);
-        let scopes = taken.iter().map(|one| &one.command.scope);
-        let scopes = scopes.filter(|scope| matches!(scope, CommandScope::Namespace(_)));
-        self.dominant = (gathered && scopes.clone().count() >= DOMINANCE_COMMANDS_MIN)
-            .then(|| dominant(scopes).cloned())
+        let namespaces = taken.iter().filter_map(|one| one.command.scope.namespace());
+        self.dominant = (gathered && namespaces.clone().count() >= DOMINANCE_COMMANDS_MIN)
+            .then(|| dominant(namespaces).cloned())
             .flatten();
     }
 
     fn is_other(&self, scope: &CommandScope) -> bool {
-        let is_of_namespace = matches!(scope, CommandScope::Namespace(_));
-        is_of_namespace
-            && self
-                .dominant
-                .as_ref()
-                .is_some_and(|dominant| dominant != scope)
+        let pair = self.dominant.as_ref().zip(scope.namespace());
+        pair.is_some_and(|(dominant, namespace)| dominant != namespace)
     }
 
     fn count(&self) -> usize {
@@ -416,7 +412,7 @@ mod tests {
     use super::*;
     use crate::testing::command;
     use flotilla_engine::bytes::Bytes;
-    use flotilla_engine::ids::{Namespace, StreamName};
+    use flotilla_engine::ids::StreamName;
     use flotilla_engine::limits::{ENTRY_BYTES_MAX, LISTED_ROW_BYTES};
     use flotilla_engine::{AppendRecords, NewRecord, SweepRuns};
     use futures::FutureExt;
