@@ -30,7 +30,7 @@ pub(crate) struct GroupGateway<'g> {
     replica: &'g Replica,
     slow_commands: &'g SlowCommands,
     /// For reads in progress of the namespace.
-    reads: &'g PoolShare,
+    reads: PoolShare<'g>,
 }
 
 /// How fresh the state of a read must be (design rule 14).
@@ -99,7 +99,7 @@ impl Gateway {
         &self.slow_commands
     }
 
-    fn only_group<'g>(&'g self, reads: &'g PoolShare) -> GroupGateway<'g> {
+    fn only_group<'g>(&'g self, reads: PoolShare<'g>) -> GroupGateway<'g> {
         GroupGateway {
             replica: &self.replica,
             slow_commands: &self.slow_commands,

@@ -28,7 +28,7 @@ mod memory;
 mod metrics;
 mod middleware;
 mod modules;
-mod namespace_counts;
+mod namespace_permits;
 mod readiness;
 mod receiving;
 mod request;

@@ -12,7 +12,7 @@ pub(crate) use shared_look::SharedLook;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::WATCHERS_MAX;
-use crate::namespace_counts::NamespaceCounts;
+use crate::namespace_permits::{NamespacePermit, NamespacePermits};
 use flotilla_engine::Effect;
 use flotilla_engine::ids::{ActionRunNumber, GroupName, Namespace, RunId, StreamName};
 use flotilla_engine::view::RunEnding;
@@ -45,13 +45,9 @@ pub(crate) struct Watchers {
 /// Notifications per key that a caller waits for. The watches of a key share an `S`.
 pub(crate) struct KeyedNotify<K: Ord + Clone, S: Default = ()> {
     // A std mutex: it is never held across an await.
-    state: Arc<Mutex<NotifyState<K, S>>>,
-}
-
-struct NotifyState<K, S> {
-    entries: BTreeMap<K, NotifyEntry<S>>,
-    /// The watches of all keys.
-    counts: NamespaceCounts,
+    entries: Arc<Mutex<BTreeMap<K, NotifyEntry<S>>>>,
+    /// One for each watch.
+    permits: NamespacePermits,
 }
 
 #[derive(Default)]
@@ -64,11 +60,11 @@ struct NotifyEntry<S> {
 
 /// Waits for one key. A notification between two waits is not missed.
 pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
-    namespace: Namespace,
     key: K,
     notify: KeyedNotify<K, S>,
     receiver: watch::Receiver<u64>,
     shared: Arc<S>,
+    _permit: NamespacePermit,
 }
 
 /// Waits until callers can no longer wait at this node, because it is cut off or drained, and returns the refusal for
@@ -199,75 +195,71 @@ impl Watchers {
 impl<K: Ord + Clone, S: Default> KeyedNotify<K, S> {
     /// Begins to watch for a caller of this namespace: everything that is applied from now on is noticed.
     pub(crate) fn watch(&self, namespace: &Namespace, key: K) -> Result<Watch<K, S>, Refusal> {
-        let mut state = self.lock();
-        if state.counts.is_full_for(namespace) {
-            return Err(Refusal::overloaded(format!(
+        let permit = self.permits.acquire(namespace).ok_or_else(|| {
+            Refusal::overloaded(format!(
                 "expected fewer waiting callers, but this node has {}, too many of them of namespace `{namespace}` or in all",
-                state.counts.total()
-            )));
-        }
-        state.counts.add(namespace);
-        let entry = state.entries.entry(key.clone()).or_default();
+                self.permits.held_count()
+            ))
+        })?;
+        let mut entries = self.lock();
+        let entry = entries.entry(key.clone()).or_default();
         entry.watches_count += 1;
         Ok(Watch {
-            namespace: namespace.clone(),
             key,
             notify: self.clone(),
             receiver: entry.sender.subscribe(),
             shared: entry.shared.clone(),
+            _permit: permit,
         })
     }
 
     fn notify_key(&self, key: &K) {
-        if let Some(entry) = self.lock().entries.get(key) {
+        if let Some(entry) = self.lock().get(key) {
             entry.notify();
         }
     }
 
     fn notify_all(&self) {
-        for entry in self.lock().entries.values() {
+        for entry in self.lock().values() {
             entry.notify();
         }
     }
 
     /// The number of watches by namespace.
     fn counts(&self) -> BTreeMap<Namespace, usize> {
-        self.lock().counts.by_namespace().clone()
+        self.permits.held_by_namespace()
     }
 
-    fn forget(&self, namespace: &Namespace, key: &K) {
-        let mut state = self.lock();
-        state.counts.remove(namespace);
-        if let Some(entry) = state.entries.get_mut(key) {
+    fn forget(&self, key: &K) {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get_mut(key) {
             entry.watches_count -= 1;
             if entry.watches_count == 0 {
-                state.entries.remove(key);
+                entries.remove(key);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, NotifyState<K, S>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, NotifyEntry<S>>> {
         // Nothing under the lock panics halfway.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Ord + Clone, S: Default> Clone for KeyedNotify<K, S> {
     fn clone(&self) -> Self {
         Self {
-            state: self.state.clone(),
+            entries: self.entries.clone(),
+            permits: self.permits.clone(),
         }
     }
 }
 
 impl<K: Ord + Clone, S: Default> Default for KeyedNotify<K, S> {
     fn default() -> Self {
-        let state = NotifyState {
-            entries: BTreeMap::new(),
-            counts: NamespaceCounts::new(WATCHERS_MAX, 2 * WATCHERS_MAX),
-        };
         Self {
-            state: Arc::new(Mutex::new(state)),
+            entries: Arc::default(),
+            permits: NamespacePermits::new(WATCHERS_MAX, 2 * WATCHERS_MAX),
         }
     }
 }
@@ -292,8 +284,8 @@ impl<K: Ord + Clone, S: Default> Watch<K, S> {
 
     /// The number of other watches of the key.
     pub(crate) fn others_count(&self) -> usize {
-        let state = self.notify.lock();
-        let entry = state.entries.get(&self.key);
+        let entries = self.notify.lock();
+        let entry = entries.get(&self.key);
         entry.map_or(0, |entry| entry.watches_count.saturating_sub(1))
     }
 
@@ -305,7 +297,7 @@ impl<K: Ord + Clone, S: Default> Watch<K, S> {
 
 impl<K: Ord + Clone, S: Default> Drop for Watch<K, S> {
     fn drop(&mut self) {
-        self.notify.forget(&self.namespace, &self.key);
+        self.notify.forget(&self.key);
     }
 }
 
@@ -339,9 +331,9 @@ mod tests {
         ];
         let [first, second] = watches;
         drop(first);
-        assert_eq!(notify.lock().entries.len(), 1);
+        assert_eq!(notify.lock().len(), 1);
         drop(second);
-        assert_eq!(notify.lock().entries.len(), 0);
+        assert_eq!(notify.lock().len(), 0);
     }
 
     #[test]

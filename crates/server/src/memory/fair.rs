@@ -13,17 +13,19 @@ const SHARES: usize = 4_096;
 /// A namespace that has reached this limit waits until its own reservations end. Meanwhile, others can use the rest.
 #[derive(Debug)]
 pub(crate) struct FairPool {
-    shares: Vec<PoolShare>,
-    /// What belongs to no namespace.
-    of_cluster: PoolShare,
+    pool: MemoryPool,
+    /// What each namespace may use.
+    shares: Vec<MemoryPool>,
+    /// What belongs to no namespace may use this.
+    of_cluster: MemoryPool,
     hasher: RandomState,
 }
 
 /// The part of a pool that one namespace may use.
-#[derive(Clone, Debug)]
-pub(crate) struct PoolShare {
-    share: MemoryPool,
-    pool: MemoryPool,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolShare<'p> {
+    share: &'p MemoryPool,
+    pool: &'p MemoryPool,
 }
 
 /// Memory of a share and of its pool, reserved until this is dropped.
@@ -38,11 +40,9 @@ impl FairPool {
     pub(crate) fn new(pool: &MemoryPool, reservation_bytes_max: usize) -> Self {
         let others = pool.bytes_max().saturating_sub(reservation_bytes_max);
         let bytes_max = others.max(reservation_bytes_max).min(pool.bytes_max());
-        let share = || PoolShare {
-            share: MemoryPool::new(bytes_max),
-            pool: pool.clone(),
-        };
+        let share = || MemoryPool::new(bytes_max);
         Self {
+            pool: pool.clone(),
             shares: std::iter::repeat_with(share).take(SHARES).collect(),
             of_cluster: share(),
             hasher: RandomState::new(),
@@ -50,28 +50,33 @@ impl FairPool {
     }
 
     /// The share of a namespace.
-    pub(crate) fn share_of(&self, namespace: &Namespace) -> &PoolShare {
+    pub(crate) fn share_of(&self, namespace: &Namespace) -> PoolShare<'_> {
         let shares = self.shares.len() as u64;
         let index = self.hasher.hash_one(namespace) % shares;
         let index = usize::try_from(index).expect("it is less than their number");
-        &self.shares[index]
+        self.with(&self.shares[index])
     }
 
     /// The share of what belongs to no namespace.
-    pub(crate) fn share_of_cluster(&self) -> &PoolShare {
-        &self.of_cluster
+    pub(crate) fn share_of_cluster(&self) -> PoolShare<'_> {
+        self.with(&self.of_cluster)
+    }
+
+    fn with<'p>(&'p self, share: &'p MemoryPool) -> PoolShare<'p> {
+        let pool = &self.pool;
+        PoolShare { share, pool }
     }
 }
 
-impl PoolShare {
+impl PoolShare<'_> {
     /// The maximum size of one reservation. In bytes.
-    pub(crate) fn bytes_max(&self) -> usize {
+    pub(crate) fn bytes_max(self) -> usize {
         self.share.bytes_max()
     }
 
     /// Reserves `bytes` as soon as they are free, in the order of the callers of this share; `None` if the share is smaller
     /// than that.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Option<SharedReservation> {
+    pub(crate) async fn reserve(self, bytes: usize) -> Option<SharedReservation> {
         Some(SharedReservation {
             _share: self.share.reserve(bytes).await?,
             _pool: self.pool.reserve(bytes).await?,
@@ -88,8 +93,9 @@ mod tests {
     fn namespaces(fair: &FairPool) -> [Namespace; 2] {
         let named = |number: u32| Namespace::new(format!("n-{number}")).expect("a name");
         let noisy = named(0);
-        let has_another_share =
-            |other: &Namespace| !std::ptr::eq(fair.share_of(&noisy), fair.share_of(other));
+        let has_another_share = |other: &Namespace| {
+            !std::ptr::eq(fair.share_of(&noisy).share, fair.share_of(other).share)
+        };
         let quiet = (1..).map(named).find(has_another_share);
         [noisy.clone(), quiet.expect("not all have the same share")]
     }

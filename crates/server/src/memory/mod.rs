@@ -18,7 +18,7 @@ use crate::limits::{
     REQUESTS_BYTES_MIN, RESPONSES_BYTES_MAX, RESPONSES_BYTES_MIN, VIEWS_BYTES_MAX, VIEWS_BYTES_MIN,
     WASM_MEMORY_BYTES_MIN,
 };
-use crate::namespace_counts::NamespacePermits;
+use crate::namespace_permits::NamespacePermits;
 
 /// The memory of a node.
 #[derive(Debug)]

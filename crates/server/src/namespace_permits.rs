@@ -1,25 +1,22 @@
-//! Counts, by namespace, the use of a resource that is limited on each node.
+//! Permits to use a resource that is limited on each node, shared by the namespaces.
 
 use flotilla_engine::ids::Namespace;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The units that each namespace uses, and their limits.
-///
-/// Any namespace may use all of `unreserved_max`. Above that, a namespace gets more only while it has fewer than
-/// `unreserved_max` divided by the number of namespaces that use any, up to `total_max` in total.
+/// The permits that each namespace holds, and their limits.
 #[derive(Debug)]
-pub(crate) struct NamespaceCounts {
+struct NamespaceCounts {
     unreserved_max: usize,
     total_max: usize,
     total: usize,
-    /// Only namespaces that use any.
+    /// Only namespaces that hold any.
     by_namespace: BTreeMap<Namespace, usize>,
 }
 
 impl NamespaceCounts {
     /// Counts of zero, with these limits.
-    pub(crate) fn new(unreserved_max: usize, total_max: usize) -> Self {
+    fn new(unreserved_max: usize, total_max: usize) -> Self {
         Self {
             unreserved_max,
             total_max,
@@ -28,35 +25,25 @@ impl NamespaceCounts {
         }
     }
 
-    /// How many are used in total.
-    pub(crate) fn total(&self) -> usize {
-        self.total
-    }
-
-    /// How many each namespace uses; only those that use any.
-    pub(crate) fn by_namespace(&self) -> &BTreeMap<Namespace, usize> {
-        &self.by_namespace
-    }
-
     /// Whether the namespace has reached its limit.
-    pub(crate) fn is_full_for(&self, namespace: &Namespace) -> bool {
+    fn is_full_for(&self, namespace: &Namespace) -> bool {
         let (others, own) = match self.by_namespace.get(namespace) {
             Some(own) => (self.by_namespace.len() - 1, *own),
             None => (self.by_namespace.len(), 0),
         };
-        // At least one, even if there are more namespaces than units.
+        // At least one, even if there are more namespaces than permits.
         let share = (self.unreserved_max / (others + 1)).max(1);
         self.total >= self.unreserved_max && (own >= share || self.total >= self.total_max)
     }
 
     /// Counts another one.
-    pub(crate) fn add(&mut self, namespace: &Namespace) {
+    fn add(&mut self, namespace: &Namespace) {
         self.total += 1;
         *self.by_namespace.entry(namespace.clone()).or_default() += 1;
     }
 
     /// Counts one less.
-    pub(crate) fn remove(&mut self, namespace: &Namespace) {
+    fn remove(&mut self, namespace: &Namespace) {
         self.total -= 1;
         if let Some(count) = self.by_namespace.get_mut(namespace) {
             *count -= 1;
@@ -68,6 +55,9 @@ impl NamespaceCounts {
 }
 
 /// Permits, limited by namespace; dropping a [`NamespacePermit`] returns it.
+///
+/// Any namespace may hold all of `unreserved_max`. Above that, a namespace gets more only while it has fewer than
+/// `unreserved_max` divided by the number of namespaces that hold any, up to `total_max` in total.
 #[derive(Clone, Debug)]
 pub(crate) struct NamespacePermits {
     // A std mutex: it is never held across an await.
@@ -82,7 +72,7 @@ pub(crate) struct NamespacePermit {
 }
 
 impl NamespacePermits {
-    /// No permit is held. The limits are those of [`NamespaceCounts`].
+    /// No permit is held yet.
     pub(crate) fn new(unreserved_max: usize, total_max: usize) -> Self {
         Self {
             counts: Arc::new(Mutex::new(NamespaceCounts::new(unreserved_max, total_max))),
@@ -100,6 +90,16 @@ impl NamespacePermits {
             namespace: namespace.clone(),
             all: self.clone(),
         })
+    }
+
+    /// How many permits are held.
+    pub(crate) fn held_count(&self) -> usize {
+        self.lock().total
+    }
+
+    /// How many permits each namespace holds; only those that hold any.
+    pub(crate) fn held_by_namespace(&self) -> BTreeMap<Namespace, usize> {
+        self.lock().by_namespace.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, NamespaceCounts> {
@@ -135,7 +135,6 @@ mod tests {
             "each gets one, while there are any"
         );
         drop((noisy, quiet, many));
-        let counts = permits.lock();
-        assert!(counts.total() == 0 && counts.by_namespace().is_empty());
+        assert!(permits.held_count() == 0 && permits.held_by_namespace().is_empty());
     }
 }
