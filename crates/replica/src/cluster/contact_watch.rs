@@ -73,7 +73,7 @@ struct ApplyProgress {
 impl ApplyProgress {
     /// Whether it has applied nothing for `time`.
     fn has_stopped(&mut self, applied: Option<u64>, confirmed: u64, time: Duration) -> bool {
-        if applied != self.applied || applied >= Some(confirmed) {
+        if applied != self.applied || applied.unwrap_or(0) >= confirmed {
             *self = Self {
                 applied,
                 since: Instant::now(),
@@ -104,6 +104,19 @@ mod tests {
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(3);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_node_has_not_stopped_when_the_first_entries_are_committed() {
+        let mut progress = ApplyProgress {
+            applied: None,
+            since: Instant::now(),
+        };
+        tokio::time::advance(TIMEOUT).await;
+        assert!(!progress.has_stopped(None, 0, TIMEOUT), "no cluster yet");
+        assert!(!progress.has_stopped(None, 3, TIMEOUT), "just formed");
+        tokio::time::advance(TIMEOUT).await;
+        assert!(progress.has_stopped(None, 3, TIMEOUT));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_node_has_stopped_only_if_it_applies_nothing_of_what_is_committed() {
