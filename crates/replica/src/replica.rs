@@ -256,7 +256,7 @@ impl Replica {
     /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
     #[must_use]
     pub fn awaited(&self) -> Option<String> {
-        self.core().formation.progress.awaited()
+        self.core().formation.awaited()
     }
 
     /// Why the process must end, once it must.

@@ -25,8 +25,6 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
-/// How often a waiting node logs what it waits for.
-const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How this node becomes a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,27 +124,30 @@ impl FormationProcess {
         }
     }
 
-    /// Probes until this node takes part, and logs what it waits for.
+    /// Probes until this node takes part.
     pub(crate) async fn run(&self) -> Result<(), StartError> {
-        let mut last_logged: Option<Instant> = None;
         while let Round::Waiting(awaited) = self.round().await? {
-            self.progress.set_awaited(Some(awaited.clone()));
-            if last_logged.is_none_or(|last_logged| last_logged.elapsed() >= TELL_INTERVAL) {
-                last_logged = Some(Instant::now());
-                tracing::info!(node_id = self.local.node_id, "the node waits: {awaited}");
-            }
+            self.progress.set_awaited(Some(awaited));
             tokio::time::sleep(ROUND_PAUSE).await;
         }
-        self.progress.set_awaited(None);
-        if matches!(self.formation, Formation::Join { .. }) && !self.consensus.is_member() {
-            let node_id = self.local.node_id;
-            tracing::info!(
-                node_id,
-                "the node waits to be added, by `flo cluster add-learner {node_id} HOST:PORT` with \
-                 the address at which the members reach its peer port"
-            );
-        }
+        let is_to_be_added = matches!(self.formation, Formation::Join { .. });
+        let awaited = is_to_be_added.then(|| {
+            format!(
+                "`flo cluster add-learner {} HOST:PORT` adds it, with the address at which the members reach its peer \
+                 port",
+                self.local.node_id
+            )
+        });
+        self.progress.set_awaited(awaited);
         Ok(())
+    }
+
+    /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
+    pub(crate) fn awaited(&self) -> Option<String> {
+        match self.consensus.is_member() {
+            true => None,
+            false => self.progress.awaited(),
+        }
     }
 
     /// Probes all peers, and takes part if the result allows it.

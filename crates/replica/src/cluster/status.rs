@@ -37,6 +37,26 @@ pub struct Status {
     pub nodes: Vec<NodeStatus>,
 }
 
+impl Status {
+    /// What a member waits for that no leader serves.
+    #[must_use]
+    pub fn awaited(&self) -> String {
+        let voters = self.nodes.iter().filter(|node| node.is_voter);
+        let silent = voters.clone().filter(|node| !node.responds());
+        let silent: Vec<String> = silent
+            .map(|node| format!("node {} at {}", node.node_id.0, node.peer_address))
+            .collect();
+        match silent.is_empty() {
+            true => "all voters respond; waiting for one of them to lead".to_owned(),
+            false => format!(
+                "a majority of the {} voters elects a leader, but these do not respond: {}",
+                voters.count(),
+                silent.join(", ")
+            ),
+        }
+    }
+}
+
 /// The status of one member; numbers are 0 and texts empty if it does not respond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
@@ -68,6 +88,13 @@ pub struct NodeStatus {
     pub version: String,
     /// The newest engine version that its binary knows; 0 if it does not respond.
     pub engine_version: u32,
+}
+
+impl NodeStatus {
+    /// Whether the member responds.
+    fn responds(&self) -> bool {
+        !self.version.is_empty()
+    }
 }
 
 /// A digest and the entry after which it was taken.
@@ -269,5 +296,58 @@ fn role_of(state: ServerState) -> Role {
         ServerState::Candidate => Role::Candidate,
         ServerState::Learner => Role::Learner,
         ServerState::Shutdown => Role::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(node_id: u64, version: &str) -> NodeStatus {
+        NodeStatus {
+            node_id: NodeId(node_id),
+            address: String::new(),
+            peer_address: format!("10.0.0.{node_id}:9001"),
+            role: Role::Unknown,
+            is_voter: node_id < 4,
+            last_log_index: 0,
+            applied_index: 0,
+            snapshot_index: 0,
+            digest: None,
+            lag: 0,
+            is_healthy: true,
+            is_drained: false,
+            version: version.to_owned(),
+            engine_version: 1,
+        }
+    }
+
+    fn awaited(nodes: Vec<NodeStatus>) -> String {
+        let status = Status {
+            cluster_id: None,
+            leader: None,
+            term: 0,
+            engine_version: 1,
+            nodes,
+        };
+        status.awaited()
+    }
+
+    #[test]
+    fn a_member_without_a_leader_waits_for_the_voters_that_do_not_respond() {
+        assert_eq!(
+            awaited(vec![
+                node(1, "0.1.0"),
+                node(2, ""),
+                node(3, ""),
+                node(4, "")
+            ]),
+            "a majority of the 3 voters elects a leader, but these do not respond: node 2 at 10.0.0.2:9001, \
+             node 3 at 10.0.0.3:9001"
+        );
+        assert_eq!(
+            awaited(vec![node(1, "0.1.0"), node(2, "0.1.0"), node(4, "")]),
+            "all voters respond; waiting for one of them to lead"
+        );
     }
 }

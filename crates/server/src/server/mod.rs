@@ -189,6 +189,15 @@ impl Server {
         Ok(())
     }
 
+    /// What this node waits for until a leader serves it, as far as it can learn it within a second.
+    pub async fn awaited(&self) -> String {
+        let replica = self.context.gateway.home().replica();
+        match replica.awaited() {
+            Some(awaited) => awaited,
+            None => replica.status().await.awaited(),
+        }
+    }
+
     /// Waits until a leader serves this node.
     ///
     /// # Errors

@@ -4,7 +4,6 @@ mod settings;
 mod waiting;
 
 use self::settings::Settings;
-use self::waiting::Waiting;
 use crate::failure::Failure;
 use crate::module_compiler;
 use crate::open_files;
@@ -66,7 +65,6 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
     let mut shutdown = Shutdown::new()?;
     open_files::raise_limit();
     let node_id = config.node_id;
-    let waiting = Waiting::new(&config);
     let supervisor = Supervisor::of_process();
     let server = tokio::select! {
         server = flotilla_server::Server::start(config) => server,
@@ -88,7 +86,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
             Err(error) => return tell_end(&error),
         },
         () = shutdown.requested() => true,
-        never = waiting.tell() => match never {},
+        never = waiting::tell(node_id, &server) => match never {},
     };
     let stop = async {
         if !is_stopping {
