@@ -34,6 +34,15 @@ impl LoadKind {
             Self::Quiet => Duration::from_millis(50),
         }
     }
+
+    /// How long the clients are measured, if busy ones are measured for `window`. A few clients need longer to make enough
+    /// calls for a 99th percentile.
+    pub(super) fn window(self, window: Duration) -> Duration {
+        match self {
+            Self::Busy => window,
+            Self::Quiet => window * 4,
+        }
+    }
 }
 
 /// How long a call of an honest client may take, with its retries.

@@ -145,13 +145,14 @@ pub fn named(names: &[String]) -> Result<Vec<Box<dyn Abuse>>, String> {
     names.iter().map(named).collect()
 }
 
-/// Runs an attack, during which the honest clients are measured for `window`, as long as before it.
+/// Runs an attack, during which the honest clients are measured for as long as before it: busy clients for `window`.
 ///
 /// # Panics
 /// When the cluster does not come up.
 #[must_use]
 pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
     let needs = abuse.needs();
+    let window = needs.load.window(window);
     let mut arena = Arena::set(&needs);
     abuse.prepare(&mut arena);
     let is_busy = needs.load == LoadKind::Busy;
