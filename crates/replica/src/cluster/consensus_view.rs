@@ -40,6 +40,12 @@ impl ConsensusView {
         self.membership().get_node(&self.local.node_id).is_some()
     }
 
+    /// Whether a leader has contacted this node, even if the node does not belong to a cluster yet.
+    pub(crate) fn has_known_leader(&self) -> bool {
+        let metrics = self.raft.server_metrics();
+        metrics.borrow_watched().current_leader.is_some()
+    }
+
     /// Returns once this node belongs to a cluster.
     pub(crate) async fn await_membership(&self) {
         let mut metrics = self.raft.server_metrics();

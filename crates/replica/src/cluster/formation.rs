@@ -118,9 +118,7 @@ impl FormationProcess {
                 is_new,
             }),
             (Ok(()), None) => Err(FormError::Shutdown),
-            (Err(_), _) => Err(FormError::Waiting(
-                self.progress.awaited().unwrap_or_default(),
-            )),
+            (Err(_), _) => Err(FormError::Waiting(self.awaited().unwrap_or_default())),
         }
     }
 
@@ -130,22 +128,28 @@ impl FormationProcess {
             self.progress.set_awaited(Some(awaited));
             tokio::time::sleep(ROUND_PAUSE).await;
         }
-        let is_to_be_added = matches!(self.formation, Formation::Join { .. });
-        let awaited = is_to_be_added.then(|| {
-            format!(
-                "`flo cluster add-learner {} HOST:PORT` adds it, with the address at which the members reach its peer \
-                 port",
+        self.progress.set_awaited(Some(match self.formation {
+            Formation::Found { .. } => {
+                "the cluster is formed; waiting for the log of its leader".to_owned()
+            }
+            Formation::Join { .. } => format!(
+                "no member has added it; run `flo cluster add-learner {} HOST:PORT` with the address at which the members \
+                 reach this node's peer port",
                 self.local.node_id
-            )
-        });
-        self.progress.set_awaited(awaited);
+            ),
+        }));
         Ok(())
     }
 
     /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
     pub(crate) fn awaited(&self) -> Option<String> {
-        match self.consensus.is_member() {
-            true => None,
+        if self.consensus.is_member() {
+            return None;
+        }
+        match self.consensus.has_known_leader() {
+            true => {
+                Some("a leader has added this node; waiting for its log or snapshot".to_owned())
+            }
             false => self.progress.awaited(),
         }
     }

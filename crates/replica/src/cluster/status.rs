@@ -38,19 +38,27 @@ pub struct Status {
 }
 
 impl Status {
-    /// What a member waits for that no leader serves.
+    /// What a member waits for while no leader serves it.
     #[must_use]
     pub fn awaited(&self) -> String {
+        if let Some(leader) = self.leader {
+            return format!(
+                "node {} leads, but this node has not yet applied what is committed",
+                leader.0
+            );
+        }
         let voters = self.nodes.iter().filter(|node| node.is_voter);
-        let silent = voters.clone().filter(|node| !node.responds());
-        let silent: Vec<String> = silent
+        let voters_count = voters.clone().count();
+        let silent: Vec<String> = voters
+            .filter(|node| !node.responds())
             .map(|node| format!("node {} at {}", node.node_id.0, node.peer_address))
             .collect();
-        match silent.is_empty() {
-            true => "all voters respond; waiting for one of them to lead".to_owned(),
+        let (responding, quorum) = (voters_count - silent.len(), voters_count / 2 + 1);
+        match responding >= quorum {
+            true => "enough voters respond; waiting for them to elect a leader".to_owned(),
             false => format!(
-                "a majority of the {} voters elects a leader, but these do not respond: {}",
-                voters.count(),
+                "{responding} of {voters_count} voters respond, but {quorum} are needed to elect a leader; no response \
+                 from {}",
                 silent.join(", ")
             ),
         }
@@ -322,10 +330,10 @@ mod tests {
         }
     }
 
-    fn awaited(nodes: Vec<NodeStatus>) -> String {
+    fn awaited(leader: Option<u64>, nodes: Vec<NodeStatus>) -> String {
         let status = Status {
             cluster_id: None,
-            leader: None,
+            leader: leader.map(NodeId),
             term: 0,
             engine_version: 1,
             nodes,
@@ -335,19 +343,24 @@ mod tests {
 
     #[test]
     fn a_member_without_a_leader_waits_for_the_voters_that_do_not_respond() {
+        let nodes = vec![node(1, "0.1.0"), node(2, ""), node(3, ""), node(4, "")];
         assert_eq!(
-            awaited(vec![
-                node(1, "0.1.0"),
-                node(2, ""),
-                node(3, ""),
-                node(4, "")
-            ]),
-            "a majority of the 3 voters elects a leader, but these do not respond: node 2 at 10.0.0.2:9001, \
+            awaited(None, nodes),
+            "1 of 3 voters respond, but 2 are needed to elect a leader; no response from node 2 at 10.0.0.2:9001, \
              node 3 at 10.0.0.3:9001"
         );
+    }
+
+    #[test]
+    fn a_member_with_a_quorum_waits_for_an_election_or_until_it_has_caught_up() {
+        let nodes = || vec![node(1, "0.1.0"), node(2, "0.1.0"), node(3, "")];
         assert_eq!(
-            awaited(vec![node(1, "0.1.0"), node(2, "0.1.0"), node(4, "")]),
-            "all voters respond; waiting for one of them to lead"
+            awaited(None, nodes()),
+            "enough voters respond; waiting for them to elect a leader"
+        );
+        assert_eq!(
+            awaited(Some(2), nodes()),
+            "node 2 leads, but this node has not yet applied what is committed"
         );
     }
 }
