@@ -82,7 +82,7 @@ const ABUSE_HELP: &str = "\
 Attack clusters of real processes that serve honest clients, one attack after the other, and print a table of
 the memory of the nodes, changes of the leader, the clients' throughput before and during the attack, and the
 time until it is as before. Exits with 1 if a node exits or exceeds its memory limit, or if the honest clients
-are not served well enough. Takes about a minute for each attack.
+are not served well enough. Takes about a minute for each attack, and two and a half for noisy-namespace.
 
 Usage: cargo xtask abuse [NAME,…] [OPTIONS]
 

@@ -145,7 +145,7 @@ pub fn named(names: &[String]) -> Result<Vec<Box<dyn Abuse>>, String> {
     names.iter().map(named).collect()
 }
 
-/// Runs an attack, during which the honest clients are measured for as long as before it: busy clients for `window`.
+/// Runs an attack. Measures the honest clients before and during it, for `window` each; quiet clients for four times that.
 ///
 /// # Panics
 /// When the cluster does not come up.
