@@ -176,7 +176,7 @@ calls! { ClusterServiceClient:
     Write take_snapshot(TakeSnapshotRequest) -> TakeSnapshotResponse = take_snapshot;
     /// Transfers leadership to another voter.
     Write transfer_leader(TransferLeaderRequest) -> TransferLeaderResponse = transfer_leader;
-    /// Lets the first members form a new cluster, and waits until the node belongs to it and a leader serves.
+    /// Lets the first members form a new cluster, and waits until the node belongs to it, and then a few seconds for a leader.
     Write form_cluster(FormClusterRequest) -> FormClusterResponse = form_cluster;
     /// Drains a member: it does not lead, and ends waiting calls.
     Write drain_node(DrainNodeRequest) -> DrainNodeResponse = drain_node;

@@ -64,8 +64,8 @@ pub struct ServerConfig {
     /// Below this much free disk space the node takes no new work, below half of it no command, and
     /// below a quarter only what keeps the cluster running. In bytes; 0 disables the check.
     pub disk_reserve_bytes: u64,
-    /// What the node may use of the machine's memory. In bytes, at least 256 MiB; without it, the limit of the process's control
-    /// group or the machine's memory.
+    /// The memory that determines the sizes of the node's pools; the process can use more. In bytes, at least 256 MiB; without
+    /// it, the limit of the process's control group or the machine's memory.
     pub max_memory_bytes: Option<u64>,
     /// The minimum election timeout: a follower that receives no heartbeat for this time, or up to twice as long, stands for
     /// election. A third of it is the heartbeat interval; a round trip must take less. In milliseconds, 300 to 3,000.

@@ -23,7 +23,7 @@ use crate::namespace_permits::NamespacePermits;
 /// The memory of a node.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// What the node may use. In bytes.
+    /// What the sizes of the pools follow from. In bytes.
     pub(crate) bytes_max: u64,
     /// Requests: what has arrived of them, their decoded form and their copies, until they are answered.
     pub(crate) requests: MemoryPool,

@@ -212,8 +212,8 @@ metrics! {
          watch the same run share one read.";
 
     MEMORY_MAX Gauge "flotilla_memory_max_bytes" [] "bytes"
-        "What the node may use of the machine's memory: `max_memory_bytes`, or the limit that the \
-         system sets.";
+        "The memory that determines the sizes of the node's pools: `max_memory_bytes`, or the limit \
+         that the system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
         "Reserved memory, by owner: `requests` and `reads` in progress, open `worker_streams`, \
          messages that they have received (`worker_messages`), unsent `responses`, unsent results of watches (`views`), calls on the operators' port (`admin`) and calls of `wasm` actions.";

@@ -13,9 +13,9 @@ Examples:
 
 /// Form a new, empty cluster from the first members
 ///
-/// Start all nodes in `peers`, then send this command to any one of them. The command waits until all of them respond,
-/// the cluster is formed and a leader serves. A new cluster needs it once; repeating it is safe. A node without `peers`
-/// forms its own cluster when it starts.
+/// Start all nodes in `peers`, then send this command to any one of them. The command waits until all of them respond
+/// and the cluster is formed, and then for a leader, but only for a few seconds. A new cluster needs it once; repeating
+/// it is safe. A node without `peers` forms its own cluster when it starts.
 ///
 /// Nodes that have lost all their data also wait for this command. In that case, do not run it: recover the data
 /// directories or restore a backup.

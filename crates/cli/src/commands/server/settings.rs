@@ -174,8 +174,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_reserve_bytes: Option<u64>,
 
-    /// Memory to divide between requests, queued commands, actions and the rest; not a limit of the
-    /// process [default: the limit of the control group, or the machine's memory]
+    /// Memory that determines the parts of requests, reads, streams, queued commands and actions; the
+    /// process can use more [default: the limit of the control group, or the machine's memory]
     #[arg(
         long,
         env = "FLO_MAX_MEMORY_BYTES",
