@@ -1,9 +1,15 @@
-//! `cargo xtask jepsen` and `cargo xtask drill`: chaos tests against real servers, and what operators do to them.
+//! `cargo xtask jepsen`, `drill` and `abuse`: chaos tests against real servers, what operators do to them, and attacks.
+
+use std::path::Path;
 
 use anyhow::Result;
 
+use crate::flo::Release;
 use crate::subcommand::Subcommand;
 use crate::{child, flo, requirements};
+
+/// The program that runs all of them.
+const PROGRAM: &str = "flotilla-jepsen";
 
 /// The command `jepsen`.
 pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
@@ -82,24 +88,27 @@ const ABUSE_HELP: &str = "\
 Attack clusters of real processes that serve honest clients, one attack after the other, and print a table of
 the memory of the nodes, changes of the leader, the clients' throughput before and during the attack, and the
 time until it is as before. Exits with 1 if a node exits or exceeds its memory limit, or if the honest clients
-are not served well enough. Takes about a minute for each attack, and two and a half for noisy-namespace.
+are not served well enough. Takes about a minute for each attack, and two and a half for noisy-namespace. The
+nodes are release builds; FLOTILLA_BINARY names an existing flo to use instead of building one.
 
 Usage: cargo xtask abuse [NAME,…] [OPTIONS]
 
 Attacks:
-  slowloris          Callers of every port send one byte at a time
-  idle-connections   10,000 connections that make no call
-  handshake-flood    Connections without a TLS handshake, 200 a second to each port
-  exhausted-files    More connections than a node may open files
-  stalled-bodies     16,384 calls whose 3 MiB message arrives only in part
-  large-requests     300 clients append 3 MiB each, while the leader is killed
-  noisy-namespace    80 busy clients of one namespace, and 4 quiet ones of another
-  watchers           200 watchers of a run with outputs of 40 MiB
-  unread-responses   3,000 calls whose responses of 2 MiB are not read
-  poisonous-module   A module that the compiler cannot finish, registered at each node
-  hungry-guests      Calls that take 256 MiB each, at nodes with 32 slots
-  hung-disk          A write to the leader's log hangs
-  half-open-install  The leader stops while it sends a snapshot
+  slowloris               Callers of every port send one byte at a time
+  idle-connections        10,000 connections that make no call
+  handshake-flood         Connections without a TLS handshake, 200 a second to each port
+  exhausted-files         More connections than a node may open files
+  stalled-bodies          16,384 calls whose 3 MiB message arrives only in part
+  stalled-streams         3,000 worker streams whose first message of 4 MiB arrives only in part
+  large-requests          300 clients append 3 MiB each, while the leader is killed
+  noisy-namespace         80 busy clients of one namespace, and 4 quiet ones of another
+  watchers                200 watchers of a run with outputs of 40 MiB
+  unread-responses        3,000 calls whose responses of 2 MiB are not read
+  unread-small-responses  27,000 calls whose small responses are not read
+  poisonous-module        A module that the compiler cannot finish, registered at each node
+  hungry-guests           Calls that take 256 MiB each, at nodes with 32 slots
+  hung-disk               A write to the leader's log hangs
+  half-open-install       The leader stops while it sends a snapshot
 
 Options:
   --report FILE    Writes the table into the generated part of this document
@@ -108,29 +117,36 @@ Example:
   cargo xtask abuse slowloris,watchers
 ";
 
+/// Attacks are measurements, so the nodes are those that users run.
 fn run_abuse(arguments: &[String]) -> Result<()> {
-    run_named("--abuse", arguments)
+    requirements::ensure()?;
+    let program = flo::build_beside(&[PROGRAM])?.with_file_name(PROGRAM);
+    let release = Release::find()?;
+    run_program(&program, &release.path, &named("--abuse", arguments))
 }
 
 fn run_drill(arguments: &[String]) -> Result<()> {
-    run_named("--drill", arguments)
+    run(&named("--drill", arguments))
 }
 
-/// Runs those that are named first, or all.
-fn run_named(flag: &str, arguments: &[String]) -> Result<()> {
+/// The arguments for those that are named first, or for all.
+fn named(flag: &str, arguments: &[String]) -> Vec<String> {
     let (names, options) = match arguments.split_first() {
         Some((names, options)) if !names.starts_with("--") => (names.as_str(), options),
         Some(_) | None => ("all", arguments),
     };
     let named = [flag.to_owned(), names.to_owned()];
-    run(&[&named, options].concat())
+    [&named, options].concat()
 }
 
 fn run(arguments: &[String]) -> Result<()> {
     requirements::ensure()?;
-    let binary = flo::build_beside(&["flotilla-jepsen"])?;
-    let program = binary.with_file_name("flotilla-jepsen");
-    let mut command = flo::command(&program);
+    let binary = flo::build_beside(&[PROGRAM])?;
+    run_program(&binary.with_file_name(PROGRAM), &binary, arguments)
+}
+
+fn run_program(program: &Path, binary: &Path, arguments: &[String]) -> Result<()> {
+    let mut command = flo::command(program);
     command.args(arguments).env("FLOTILLA_BINARY", binary);
     child::run(&mut command)
 }
