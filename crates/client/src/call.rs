@@ -176,6 +176,13 @@ impl Client {
     }
 }
 
+/// Waits until `at`. Timers have whole milliseconds: one for a time that has come would still wait for the next.
+async fn reached(at: Instant) {
+    if at > Instant::now() {
+        sleep_until(at).await;
+    }
+}
+
 impl<'c> Race<'c> {
     fn new(client: &'c Client, namespace: Option<&'c str>, intent: Intent, pace: Pace) -> Self {
         if intent == Intent::Read {
@@ -211,7 +218,7 @@ impl<'c> Race<'c> {
                     self.avoid(&self.busy);
                     return Err(self.retry.timed_out());
                 }
-                () = sleep_until(next.unwrap_or(deadline)), if next.is_some() => {
+                () = reached(next.unwrap_or(deadline)), if next.is_some() => {
                     if let Some(node) = self.next_node() {
                         let (position, call) = (node.position, send(node.channel));
                         calls.push(async move { (position, call.await) });
@@ -296,6 +303,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::options::ClientOptions;
     use crate::pace::{HEDGE_DELAY, PATIENCE_MIN};
+    use futures::FutureExt;
     use std::future::pending;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
@@ -330,6 +338,15 @@ mod tests {
         };
         let raced = Race::new(client, None, intent, pace).run(send).await;
         (raced.map(|call| call.answer), started.elapsed())
+    }
+
+    #[tokio::test]
+    async fn a_call_is_sent_without_waiting_for_a_timer() {
+        let client = client(1);
+        let send = |_| async { Ok(Response::new(7)) };
+        let race = Race::new(&client, None, Intent::Write, Pace::Prompt).run(send);
+        let raced = race.now_or_never().expect("its node responds immediately");
+        assert_eq!(raced.expect("a response").answer, 7);
     }
 
     #[tokio::test(start_paused = true)]
