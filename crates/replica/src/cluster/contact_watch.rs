@@ -32,10 +32,7 @@ impl ContactWatch {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let contact = self.leader_contact;
         let mut known = Some(Standstill::NoLeader);
-        let mut progress = ApplyProgress {
-            applied: None,
-            since: Instant::now(),
-        };
+        let mut progress = ApplyProgress::begin();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -71,6 +68,14 @@ struct ApplyProgress {
 }
 
 impl ApplyProgress {
+    /// Nothing is applied yet.
+    fn begin() -> Self {
+        Self {
+            applied: None,
+            since: Instant::now(),
+        }
+    }
+
     /// Whether it has applied nothing for `time`.
     fn has_stopped(&mut self, applied: Option<u64>, confirmed: u64, time: Duration) -> bool {
         if applied != self.applied || applied.unwrap_or(0) >= confirmed {
@@ -107,10 +112,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_node_has_not_stopped_when_the_first_entries_are_committed() {
-        let mut progress = ApplyProgress {
-            applied: None,
-            since: Instant::now(),
-        };
+        let mut progress = ApplyProgress::begin();
         tokio::time::advance(TIMEOUT).await;
         assert!(!progress.has_stopped(None, 0, TIMEOUT), "no cluster yet");
         assert!(!progress.has_stopped(None, 3, TIMEOUT), "just formed");
@@ -120,10 +122,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_node_has_stopped_only_if_it_applies_nothing_of_what_is_committed() {
-        let mut progress = ApplyProgress {
-            applied: None,
-            since: Instant::now(),
-        };
+        let mut progress = ApplyProgress::begin();
         tokio::time::advance(TIMEOUT).await;
         assert!(!progress.has_stopped(Some(7), 7, TIMEOUT), "it is idle");
         tokio::time::advance(TIMEOUT).await;
