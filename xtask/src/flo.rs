@@ -68,16 +68,28 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 /// As [`build`], with other binaries of the workspace beside it.
 ///
-/// Features are resolved for the whole workspace: a build of one package resolves fewer, and the heavy dependencies would
-/// be compiled a second time for the tests.
-///
 /// # Errors
 /// If the build fails.
 pub(crate) fn build_beside(binaries: &[&str]) -> Result<PathBuf> {
-    let mut arguments = vec!["build", "--workspace", "--locked", "--bin", "flo"];
-    arguments.extend(binaries.iter().flat_map(|binary| ["--bin", binary]));
-    cargo::run_long(&arguments)?;
+    build_binaries(&[&["flo"], binaries].concat())?;
     locate(&project::target_dir()?, "debug", "flo")
+}
+
+/// Builds a binary of the workspace without `flo`, and returns its path.
+///
+/// # Errors
+/// If the build fails.
+pub(crate) fn build_only(binary: &str) -> Result<PathBuf> {
+    build_binaries(&[binary])?;
+    locate(&project::target_dir()?, "debug", binary)
+}
+
+/// Features are resolved for the whole workspace: a build of one package resolves fewer, and the heavy dependencies would
+/// be compiled a second time for the tests.
+fn build_binaries(binaries: &[&str]) -> Result<()> {
+    let mut arguments = vec!["build", "--workspace", "--locked"];
+    arguments.extend(binaries.iter().flat_map(|binary| ["--bin", binary]));
+    cargo::run_long(&arguments)
 }
 
 /// Builds one package as it is released, and returns the path of its binary.

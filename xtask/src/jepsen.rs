@@ -120,7 +120,7 @@ Example:
 /// Attacks are measurements, so the nodes are those that users run.
 fn run_abuse(arguments: &[String]) -> Result<()> {
     requirements::ensure()?;
-    let program = flo::build_beside(&[PROGRAM])?.with_file_name(PROGRAM);
+    let program = flo::build_only(PROGRAM)?;
     let release = Release::find()?;
     run_program(&program, &release.path, &named("--abuse", arguments))
 }
