@@ -1,12 +1,16 @@
 //! Generates the messages and services from `proto/`, without `protoc`.
 
+use prost_reflect::DescriptorPool;
 use std::env;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
 const PROTO_DIRECTORY: &str = "../../proto";
-const FILES: [&str; 9] = [
+/// The option of methods that says what they need of their callers.
+const ROUTE: &str = "flotilla.rest.route";
+const FILES: [&str; 10] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
     "flotilla/v1/action.proto",
@@ -14,6 +18,7 @@ const FILES: [&str; 9] = [
     "flotilla/v1/worker.proto",
     "flotilla/v1/cluster.proto",
     "flotilla/v1/kv.proto",
+    "flotilla/v1/access.proto",
     "flotilla/v1/namespace.proto",
     "flotilla/v1/stream.proto",
 ];
@@ -32,6 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         compiler.encode_file_descriptor_set(),
     )?;
 
+    fs::write(
+        output.join("permissions.rs"),
+        permissions(&compiler.descriptor_pool())?,
+    )?;
+
     // `Bytes` shares a payload with its receive buffer; `BTreeMap` keeps a stable order.
     tonic_prost_build::configure()
         .bytes(".")
@@ -39,4 +49,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build_transport(false)
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
+}
+
+/// The table of what each method needs of its caller, as Rust code.
+fn permissions(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let route = pool
+        .get_extension_by_name(ROUTE)
+        .ok_or_else(|| format!("expected the option {ROUTE}, but it is not defined"))?;
+    let mut rows = String::from("[");
+    for service in pool.services() {
+        for method in service.methods() {
+            let options = method.options();
+            let route = options.get_extension(&route);
+            let route = route
+                .as_message()
+                .ok_or("expected the option to be a message")?;
+            let permission = route.get_field_by_name("permission");
+            let permission = permission.as_ref().and_then(|value| value.as_str());
+            let Some(permission) = permission.filter(|text| !text.is_empty()) else {
+                let name = method.full_name();
+                return Err(format!("expected {name} to say which permission it needs").into());
+            };
+            let path = format!("/{}/{}", service.full_name(), method.name());
+            write!(rows, "({path:?}, {permission:?}),")?;
+        }
+    }
+    Ok(rows + "]")
 }

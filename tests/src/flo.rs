@@ -16,6 +16,7 @@ pub struct Flo {
     endpoints: String,
     namespace: Option<String>,
     certificates: Option<Certificates>,
+    token: Option<String>,
 }
 
 impl Flo {
@@ -26,6 +27,7 @@ impl Flo {
             endpoints: endpoints.into(),
             namespace: None,
             certificates: None,
+            token: None,
         }
     }
 
@@ -47,12 +49,24 @@ impl Flo {
         }
     }
 
+    /// The same nodes, with an API token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..self.clone()
+        }
+    }
+
     /// A `flo` command without a verb.
     pub(crate) fn command(&self) -> Command {
         let mut command = binary::flo();
         command.env("FLO_ENDPOINT", &self.endpoints);
         if let Some(certificates) = &self.certificates {
             command.envs(certificates.of_a_client());
+        }
+        if let Some(token) = &self.token {
+            command.env("FLO_TOKEN", token);
         }
         if let Some(namespace) = &self.namespace {
             command.env("FLO_NAMESPACE", namespace);

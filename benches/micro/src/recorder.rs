@@ -68,7 +68,7 @@ impl Recorder {
                 node: NodeId(1),
             },
             offers,
-            commands,
+            commands: commands.into_iter().map(Command::by_anyone).collect(),
         };
         let applied = self.engine.apply(&self.rows, self.raft_index, &entry);
         let applied = applied.expect("memory does not fail");

@@ -17,3 +17,6 @@ pub mod v1 {
 
 /// The encoded file descriptor set of all protocol files, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// What each method needs of its caller, by the path of its calls: the permission of its option `flotilla.rest.route`.
+pub const PERMISSIONS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/permissions.rs"));

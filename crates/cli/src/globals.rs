@@ -53,6 +53,16 @@ pub(crate) struct Globals {
     )]
     pub(crate) tls_key: Option<PathBuf>,
 
+    /// File with the API token to show [default: the token in $FLO_TOKEN, if it is set]
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_TOKEN_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) token_file: Option<PathBuf>,
+
     /// Namespace to use [default: default, or the one that a definition names]
     #[arg(
         short,

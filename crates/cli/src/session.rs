@@ -2,12 +2,18 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::file;
 use crate::globals::Globals;
 use crate::output::Output;
-use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
+use flotilla_client::{ApiToken, Client, ClientOptions, TlsIdentity, TlsOptions};
 use flotilla_trace::traceparent;
+use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The environment variable with the API token.
+const TOKEN_VARIABLE: &str = "FLO_TOKEN";
 
 /// The global flags in the form that commands use.
 #[derive(Debug)]
@@ -19,6 +25,7 @@ pub(crate) struct Session {
     timeout: Duration,
     traceparent: Option<String>,
     tls: TlsFlags,
+    token_file: Option<PathBuf>,
 }
 
 /// The TLS flags.
@@ -43,6 +50,7 @@ impl Session {
                 cert: globals.tls_cert,
                 key: globals.tls_key,
             },
+            token_file: globals.token_file,
         }
     }
 
@@ -82,12 +90,28 @@ impl Session {
         self.connect(vec![address.to_owned()])
     }
 
+    /// The API token: that of the file, or else that of the environment. It is never an argument, because other users of the
+    /// machine can read those.
+    fn token(&self) -> Result<Option<ApiToken>, Failure> {
+        let text = match &self.token_file {
+            Some(path) => {
+                let text = fs::read_to_string(path);
+                let name = path.display().to_string();
+                Some(text.map_err(|error| file::unreadable(Code::FileUnreadable, &name, &error))?)
+            }
+            None => env::var(TOKEN_VARIABLE).ok(),
+        };
+        let token = text.as_deref().map(str::trim);
+        Ok(token.filter(|text| !text.is_empty()).map(ApiToken::new))
+    }
+
     fn connect(&self, endpoints: Vec<String>) -> Result<Client, Failure> {
         Ok(Client::connect(ClientOptions {
             endpoints,
             namespace: self.namespace.clone(),
             timeout: self.timeout,
             tls: self.tls.options()?,
+            token: self.token()?,
             ..ClientOptions::default()
         })?)
     }

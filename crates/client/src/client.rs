@@ -1,5 +1,6 @@
 //! The client.
 
+use crate::api_token::ApiToken;
 use crate::cluster_clock::ClusterClock;
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -14,6 +15,8 @@ use tonic::metadata::AsciiMetadataValue;
 
 /// The metadata key of the caller's span.
 const TRACEPARENT: &str = "traceparent";
+/// The metadata key of the caller's credential.
+const AUTHORIZATION: &str = "authorization";
 
 /// Calls a cluster. Cheap to clone: clones share their connections.
 ///
@@ -28,6 +31,8 @@ pub struct Client {
     timeout: Duration,
     unreachable_timeout: Duration,
     traceparent: Option<AsciiMetadataValue>,
+    /// Marked as sensitive, so that it is never printed.
+    authorization: Option<AsciiMetadataValue>,
 }
 
 impl Client {
@@ -36,7 +41,7 @@ impl Client {
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// `Usage` without an endpoint, for one that is not `host:port`, or for invalid TLS files.
+    /// `Usage` without an endpoint, for one that is not `host:port`, for invalid TLS files, or for a token that cannot be sent.
     pub fn connect(options: ClientOptions) -> Result<Self, ClientError> {
         Ok(Self {
             nodes: Arc::new(Nodes::new(&options)?),
@@ -46,6 +51,7 @@ impl Client {
             timeout: options.timeout,
             unreachable_timeout: options.unreachable_timeout,
             traceparent: None,
+            authorization: options.token.map(authorization).transpose()?,
         })
     }
 
@@ -97,12 +103,16 @@ impl Client {
         self.timeout
     }
 
-    /// A request with the span of the client's calls.
+    /// A request with the span and the credential of the client's calls.
     pub(crate) fn request<Q>(&self, message: Q) -> Request<Q> {
         let mut request = Request::new(message);
         if let Some(traceparent) = &self.traceparent {
             let metadata = request.metadata_mut();
             metadata.insert(TRACEPARENT, traceparent.clone());
+        }
+        if let Some(authorization) = &self.authorization {
+            let metadata = request.metadata_mut();
+            metadata.insert(AUTHORIZATION, authorization.clone());
         }
         request
     }
@@ -126,4 +136,15 @@ impl Client {
             unreachable_timeout: self.unreachable_timeout,
         }
     }
+}
+
+/// The metadata value that shows the token.
+fn authorization(token: ApiToken) -> Result<AsciiMetadataValue, ClientError> {
+    let value = format!("Bearer {}", token.expose()).parse();
+    let mut value: AsciiMetadataValue = value.map_err(|_| {
+        let message = "expected an API token, which has letters, digits and `_` alone, but it has other characters";
+        ClientError::new(ClientCode::TokenInvalid, message)
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }

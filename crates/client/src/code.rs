@@ -58,6 +58,8 @@ codes! {
         "The TLS handshake failed, or a certificate is not trusted; nothing was sent.";
     TlsInvalid "tls_invalid" Usage
         "A TLS file cannot be read or is invalid.";
+    TokenInvalid "token_invalid" Usage
+        "The API token has characters that no token has.";
     TraceparentInvalid "traceparent_invalid" Usage
         "The `traceparent` cannot be sent as a W3C Trace Context header.";
     Unimplemented "unimplemented" Refused

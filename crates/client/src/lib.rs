@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod api_token;
 mod backoff;
 mod backup;
 mod call;
@@ -50,6 +51,7 @@ mod tls;
 mod watch;
 pub mod worker;
 
+pub use api_token::{ApiToken, TokenSecret};
 pub use client::Client;
 pub use code::ClientCode;
 pub use error::{ClientError, ErrorKind, Violation};

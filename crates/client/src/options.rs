@@ -1,5 +1,6 @@
 //! The options of a client.
 
+use crate::api_token::ApiToken;
 use crate::tls::TlsOptions;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct ClientOptions {
     pub namespace: String,
     /// The TLS files; `None`, the default, for nodes without TLS.
     pub tls: Option<TlsOptions>,
+    /// The API token that calls show; `None`, the default, for an open cluster.
+    pub token: Option<ApiToken>,
     /// The maximum duration of a call, including retries. Default: 10 s.
     pub timeout: Duration,
     /// The maximum duration of one connection attempt. Default: 2 s.
@@ -29,6 +32,7 @@ impl Default for ClientOptions {
             endpoints: vec!["127.0.0.1:9000".to_owned()],
             namespace: String::new(),
             tls: None,
+            token: None,
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(2),
             unreachable_timeout: Duration::from_secs(3),

@@ -153,6 +153,8 @@ prepare_namespace! { Prompt:
     ListGroupsRequest
     ListPendingRequest
     ListQuarantinedRequest
+    GetTokenRequest
+    ListTokensRequest
 }
 
 // Writes that the cluster recognizes by a token, or that may be repeated at any time.
@@ -177,6 +179,9 @@ prepare_namespace_and_wait! {
 
 prepare_namespace_and_id! {
     CreateWorkflowRequest.request_id;
+    CreateTokenRequest.request_id;
+    RotateTokenRequest.request_id;
+    RevokeTokenRequest.request_id;
     EnableWorkflowRequest.request_id;
     DisableWorkflowRequest.request_id;
     DeleteWorkflowRequest.request_id;
@@ -219,6 +224,9 @@ prepare_id! {
     DeleteNamespaceRequest
     ReleaseQuarantinedRequest
     SetClusterSettingsRequest
+    CreateClusterTokenRequest
+    RotateClusterTokenRequest
+    RevokeClusterTokenRequest
 }
 
 /// Requests without such fields, by their pace: those that change members name the member.
@@ -236,6 +244,10 @@ macro_rules! prepare_nothing {
 
 prepare_nothing! { Prompt:
     ListNamespacesRequest
+    WhoAmIRequest
+    GetAccessRequest
+    GetClusterTokenRequest
+    ListClusterTokensRequest
 }
 
 // The status of another node is not the same, and a change of members takes its time.

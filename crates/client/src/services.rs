@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::retry::Intent;
 use flotilla_api::v1;
+use flotilla_api::v1::access_service_client::AccessServiceClient;
 use flotilla_api::v1::action_service_client::ActionServiceClient;
 use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
 use flotilla_api::v1::kv_service_client::KvServiceClient;
@@ -199,6 +200,33 @@ calls! { KvServiceClient:
     Write delete_key(DeleteKeyRequest) -> DeleteKeyResponse = delete_key;
     /// Lists the keys with a prefix, by page.
     Read scan_keys(ScanKeysRequest) -> ScanKeysResponse = scan_keys;
+}
+
+calls! { AccessServiceClient:
+    /// Returns who the caller is, and what it may do.
+    Read who_am_i(WhoAmIRequest) -> WhoAmIResponse = who_am_i;
+    /// Returns whether callers need a credential (X1).
+    Read get_access(GetAccessRequest) -> Access = get_access;
+    /// Creates an API token of a namespace (X10).
+    Write create_token(CreateTokenRequest) -> Token = create_token;
+    /// Returns an API token of a namespace.
+    Read get_token(GetTokenRequest) -> Token = get_token;
+    /// Lists the API tokens of a namespace, by page.
+    Read list_tokens(ListTokensRequest) -> ListTokensResponse = list_tokens;
+    /// Gives an API token of a namespace another secret.
+    Write rotate_token(RotateTokenRequest) -> Token = rotate_token;
+    /// Ends an API token of a namespace.
+    Write revoke_token(RevokeTokenRequest) -> RevokeTokenResponse = revoke_token;
+    /// Creates an API token of the cluster (X10).
+    Write create_cluster_token(CreateClusterTokenRequest) -> Token = create_cluster_token;
+    /// Returns an API token of the cluster.
+    Read get_cluster_token(GetClusterTokenRequest) -> Token = get_cluster_token;
+    /// Lists the API tokens of the cluster, by page.
+    Read list_cluster_tokens(ListClusterTokensRequest) -> ListTokensResponse = list_cluster_tokens;
+    /// Gives an API token of the cluster another secret.
+    Write rotate_cluster_token(RotateClusterTokenRequest) -> Token = rotate_cluster_token;
+    /// Ends an API token of the cluster.
+    Write revoke_cluster_token(RevokeClusterTokenRequest) -> RevokeTokenResponse = revoke_cluster_token;
 }
 
 calls! { NamespaceServiceClient:

@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, QuarantinedItem, encode_prefix, visit};
 use crate::turn::{Abort, Budgets, EntryState, Source, Spent, Turn, TurnResult};
-use crate::{namespace, quarantine, request, run};
+use crate::{access, namespace, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -101,8 +101,10 @@ impl Engine {
         let now_ms = state.advance_clock()?;
         let mut replies = Vec::with_capacity(entry.commands.len());
         let mut effects = Vec::new();
-        for (position, command) in (1..).zip(&entry.commands) {
-            let turn = Turn::new(&mut state, position);
+        for (position, envelope) in (1..).zip(&entry.commands) {
+            let command = &envelope.command;
+            let mut turn = Turn::new(&mut state, position);
+            turn.act_for(&envelope.actor);
             let result = catch_unwind(AssertUnwindSafe(|| carry_out(turn, command)));
             replies.push(match result {
                 Ok(Ok((reply, new_effects))) => {
@@ -131,6 +133,7 @@ impl Engine {
 
 /// Applies a command in its turn. The turn's writes are kept only if the command is accepted.
 fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Vec<Effect>)> {
+    access::authorize(&mut turn, command)?;
     if let Some(reply) = request::remembered(&mut turn, command)? {
         return Ok((reply, Vec::new()));
     }

@@ -1,7 +1,7 @@
 //! A log entry: a batch of commands under one stamp (design rules 1–3).
 
 use crate::codec::{self, DecodeError};
-use crate::command::Command;
+use crate::envelope::CommandEnvelope;
 use crate::offer::Offer;
 use crate::persisted::{OneVersion, OneVersionRef};
 use crate::stamp::Stamp;
@@ -15,7 +15,7 @@ pub struct Entry {
     /// The polls that were open at the time of proposal.
     pub offers: Vec<Offer>,
     /// The commands, applied in order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandEnvelope>,
 }
 
 impl Entry {

@@ -2,6 +2,7 @@
 //!
 //! The `new` constructors validate names where text enters; decoding trusts validated text.
 
+use crate::access::SecretHash;
 use crate::limits;
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,13 @@ fn is_approver(text: &str) -> bool {
     name.is_some_and(is_text)
 }
 
+fn is_identity(text: &str) -> bool {
+    let name = text
+        .strip_prefix("user:")
+        .or_else(|| text.strip_prefix("service:"));
+    name.is_some_and(is_text) && text.len() <= limits::NAME_BYTES_MAX
+}
+
 fn is_comment(text: &str) -> bool {
     let is_layout = |c: char| matches!(c, '\n' | '\r' | '\t');
     (1..=limits::COMMENT_BYTES_MAX).contains(&text.len())
@@ -97,6 +105,8 @@ const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const APPROVER_RULE: &str =
     "`user:` or `role:` and a name of 1 to 256 bytes without control characters";
+const IDENTITY_RULE: &str =
+    "`user:` or `service:` and a name without control characters, at most 256 bytes together";
 const COMMENT_RULE: &str =
     "1 to 4,096 bytes without control characters except tabs and line breaks";
 const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
@@ -164,6 +174,10 @@ names! {
     ScopePathText = "the path of a scope", SCOPE_PATH_RULE, |text| is_scope_path(text);
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
+    /// What an API token is called (X7).
+    TokenName = "a token name", TEXT_RULE, is_text;
+    /// On whose account a credential acts (X7a): `user:NAME` or `service:NAME`.
+    Identity = "an identity", IDENTITY_RULE, is_identity;
     /// Who may decide an approval (W61): `user:NAME` or `role:NAME`.
     Approver = "an approver", APPROVER_RULE, is_approver;
     /// The comment of a decision (W61).
@@ -343,6 +357,61 @@ fn canonical_number(id: &str, prefix: &str) -> Option<u64> {
     }
 }
 
+/// The digits of a token id, in the order of their values.
+const TOKEN_ID_DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const TOKEN_ID_BITS: u32 = 50;
+
+/// The public part of an API token (X6): a random number of 50 bits, published as 10 digits. The secret part is in no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TokenId(u64);
+
+impl TokenId {
+    /// The id made of the lower 50 bits.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & ((1 << TOKEN_ID_BITS) - 1))
+    }
+
+    /// The id of a token with this secret.
+    #[must_use]
+    pub fn of_secret(secret: SecretHash) -> Self {
+        let first = secret.0.first_chunk().expect("a digest has 32 bytes");
+        Self::from_bits(u64::from_be_bytes(*first))
+    }
+
+    /// Parses a published id; `None` for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != Self::digits_count() {
+            return None;
+        }
+        let mut bits = 0;
+        for byte in text.bytes() {
+            let digit = TOKEN_ID_DIGITS.iter().position(|digit| *digit == byte)?;
+            bits = bits << 5 | digit as u64;
+        }
+        Some(Self(bits))
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    fn digits_count() -> usize {
+        TOKEN_ID_BITS as usize / 5
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for position in (0..Self::digits_count()).rev() {
+            let digit = self.0 >> (5 * position) & 31;
+            write!(formatter, "{}", char::from(TOKEN_ID_DIGITS[digit as usize]))?;
+        }
+        Ok(())
+    }
+}
+
 /// A member's number in its cluster; never reused.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -412,6 +481,37 @@ mod tests {
             assert!(RunId::new(id).is_err(), "{id}");
         }
         assert!(RunId::new("x".repeat(256)).is_ok() && RunId::new("x".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn a_token_id_is_read_as_it_is_written() {
+        for bits in [0, 1, 31, 32, (1 << 50) - 1, u64::MAX] {
+            let id = TokenId::from_bits(bits);
+            assert_eq!(id.to_string().len(), 10);
+            assert_eq!(TokenId::parse(&id.to_string()), Some(id));
+        }
+        assert_eq!(TokenId::from_bits(33).to_string(), "aaaaaaaabb");
+        for text in [
+            "",
+            "aaaaaaaab",
+            "aaaaaaaaabb",
+            "aaaaaaaa1b",
+            "AAAAAAAABB",
+            "aaaaaaaä",
+        ] {
+            assert_eq!(TokenId::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_identity_is_a_person_or_a_service() {
+        for text in ["user:ana", "service:billing", "user:ana@example.com"] {
+            assert!(Identity::new(text).is_ok(), "{text}");
+        }
+        let long = format!("service:{}", "x".repeat(249));
+        for text in ["ana", "role:ops", "user:", "user:a\n", &long] {
+            assert!(Identity::new(text).is_err(), "{text}");
+        }
     }
 
     #[test]

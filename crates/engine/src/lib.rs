@@ -17,6 +17,8 @@ pub mod rows;
 pub mod store;
 pub mod view;
 
+mod access;
+mod access_rejection;
 mod action;
 mod cache;
 mod command;
@@ -29,6 +31,7 @@ mod due_time;
 mod effect;
 mod engine;
 mod entry;
+mod envelope;
 mod exercise;
 mod extensions;
 mod group;
@@ -69,6 +72,12 @@ mod worker;
 mod workflow;
 mod workflow_rejection;
 
+pub use access::{
+    AccessMode, Actor, BootstrapToken, ClusterRole, CreateToken, Grant, GrantInvalid,
+    InitializeAccess, NamespacePattern, NamespaceRole, Needed, Permission, PermissionSet,
+    RevokeToken, RotateToken, SecretHash, SetAccessMode,
+};
+pub use access_rejection::AccessRejection;
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, CommandKind, Operation};
 pub use command_scope::{ClusterScope, CommandScope};
@@ -77,6 +86,7 @@ pub use due_time::DueTime;
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::Entry;
+pub use envelope::CommandEnvelope;
 pub use exercise::{ENGINE_VERSION_EXERCISE, Mark};
 pub use group::{
     AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, NewGroup,
@@ -110,11 +120,12 @@ pub use stream::{
 };
 pub use subject::Subject;
 pub use tables::{
-    AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue, ClusterRecord,
-    ClusterSettingsRecord, CompensationProgress, ConsumerRecord, DefinitionNumber, GroupSettings,
-    KeyRecord, LeaseWatch, NextFiring, PayloadOwner, PayloadRef, Phase, Process, ProcessKind,
-    ProcessRecord, QuarantinedKind, Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey,
-    TimerKind, WasmLimits, WorkerActivityRecord, WorkerRecord, WorkerStatus, WorkerType, check_row,
+    AccessRecord, AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue,
+    ClusterRecord, ClusterSettingsRecord, CompensationProgress, ConsumerRecord, DefinitionNumber,
+    GroupSettings, KeyRecord, LeaseWatch, NextFiring, PayloadOwner, PayloadRef, Phase, Process,
+    ProcessKind, ProcessRecord, QuarantinedKind, Retention, RunStatus, SchemaVerdict,
+    StreamSettings, TimerKey, TimerKind, TokenRecord, WasmLimits, WorkerActivityRecord,
+    WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,

@@ -344,6 +344,18 @@ pub const SWEEP_ROWS_MAX: usize = 1_000;
 
 /// Namespaces in a cluster (A41).
 pub const NAMESPACES_MAX: usize = 1_024;
+/// API tokens of a namespace, with those that have ended and are kept (X7).
+pub const NAMESPACE_TOKENS_MAX: u64 = 1_000;
+/// As [`NAMESPACE_TOKENS_MAX`], of the cluster itself (X7).
+pub const CLUSTER_TOKENS_MAX: u64 = 10_000;
+/// Grants of an API token (X7).
+pub const TOKEN_GRANTS_MAX: usize = 32;
+/// How long an API token lives at most, unless an administrator of the cluster creates it (X7): a year, in milliseconds.
+pub const TOKEN_TTL_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
+/// How long an API token that has ended is kept (X7): 30 days, in milliseconds.
+pub const TOKEN_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
+/// How long the former secret of a token that is rotated stays valid at most (X10): 7 days, in milliseconds.
+pub const TOKEN_OVERLAP_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 

@@ -1,5 +1,6 @@
 //! Rejections: why a command was refused. The state is unchanged.
 
+use crate::access_rejection::AccessRejection;
 use crate::ids::{
     ActionName, ActionRunNumber, ConsumerName, ExecutorName, GroupRef, IdempotencyKey, KvKey,
     Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName,
@@ -343,6 +344,9 @@ pub enum Rejection {
         /// The cluster's time, in milliseconds.
         now_ms: u64,
     },
+    /// The caller shows no valid credential, or has no right to the command.
+    #[error(transparent)]
+    Access(#[from] AccessRejection),
     /// The value of a setting of the cluster is out of its range (A42).
     #[error("expected `{name}` to be from {min} to {max}, but it is {value}")]
     SettingOutOfRange {
@@ -373,6 +377,7 @@ impl Rejection {
             Self::Workflow(rejection) => rejection.code(),
             Self::Start(rejection) => rejection.code(),
             Self::Resume(rejection) => rejection.code(),
+            Self::Access(rejection) => rejection.code(),
             Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
             Self::InputValidationStale => RejectionCode::InputValidationStale,
             Self::InputInvalid(_) => RejectionCode::InputInvalid,

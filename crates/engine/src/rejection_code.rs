@@ -15,6 +15,10 @@ pub enum RejectionKind {
     Stale,
     /// A limit is reached.
     Exhausted,
+    /// The caller must show another credential.
+    Unauthenticated,
+    /// The credential does not permit the command.
+    Forbidden,
     /// A bug.
     Internal,
 }
@@ -361,6 +365,45 @@ codes! {
     QuarantineNotFound "quarantine_not_found" NotFound
         "No item of this kind and name is quarantined."
         => "`flo cluster quarantine list` shows the quarantined items";
+    CredentialMissing "credential_missing" Unauthenticated
+        "The cluster is closed, and the request shows no credential."
+        => "show an API token: `flo` reads it from $FLO_TOKEN or --token-file, other clients send it as `authorization: Bearer TOKEN`";
+    CredentialUnknown "credential_unknown" Unauthenticated
+        "The cluster has no such credential: its id or its secret is wrong, or it ended long ago."
+        => "check the token, or ask an administrator for another one";
+    CredentialExpired "credential_expired" Unauthenticated
+        "The API token has expired."
+        => "ask an administrator for another one: `flo token create`";
+    CredentialRevoked "credential_revoked" Unauthenticated
+        "The API token was revoked."
+        => "ask an administrator for another one: `flo token create`";
+    PermissionDenied "permission_denied" Forbidden
+        "The credential does not permit this call here."
+        => "`flo auth whoami` shows what the credential may do; an administrator can create one with another role";
+    GrantExceedsOwn "grant_exceeds_own" Forbidden
+        "A grant of the new credential permits more than the credential that creates it."
+        => "give it a part of your own grants, which `flo auth whoami` shows";
+    GrantOutOfScope "grant_out_of_scope" Invalid
+        "A token that belongs to a namespace has a grant that holds elsewhere too."
+        => "create a token of the cluster with --cluster";
+    TokenGrantsInvalid "token_grants_invalid" Invalid
+        "A token needs at least one grant and can have a limited number; the message gives the limit."
+        => "give the grants with --role ROLE@NAMESPACE";
+    TokenNotFound "token_not_found" NotFound
+        "The namespace, or the cluster, has no API token with this id."
+        => "`flo token list` shows the tokens of a namespace, `flo token list --cluster` those of the cluster";
+    TokenEnded "token_ended" Conflict
+        "The API token has expired or was revoked, so it cannot be rotated."
+        => "create another one with `flo token create`";
+    TokenIdTaken "token_id_taken" Conflict
+        "An API token with this id exists."
+        => "create the token with another id";
+    TokenSecretTaken "token_secret_taken" Conflict
+        "An API token with this secret exists."
+        => "draw another secret";
+    AccessNotBootstrapped "access_not_bootstrapped" Conflict
+        "The cluster cannot be closed by a caller that shows no token, because it could not be administered afterwards."
+        => "create a token with `flo token create NAME --cluster --role cluster-admin` and show it";
     SettingOutOfRange "setting_out_of_range" Invalid
         "The value of a cluster setting is out of range; the message gives the value and the range.";
 }

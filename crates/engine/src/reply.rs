@@ -1,7 +1,7 @@
 //! Replies: what the proposer of an accepted command gets.
 
 use crate::ids::{
-    ActionRunNumber, OutcomeName, PlanRef, RunId, StepName, WorkflowName, WorkflowVersion,
+    ActionRunNumber, OutcomeName, PlanRef, RunId, StepName, TokenId, WorkflowName, WorkflowVersion,
 };
 use crate::stream::RecordId;
 use crate::tables::Phase;
@@ -268,5 +268,17 @@ replies! {
         is_found: bool,
         /// Whether rows of the workflow remain: send another command.
         has_more: bool,
+    }
+    /// Of [`CreateToken`](crate::command::Body::CreateToken).
+    TokenCreated {
+        /// Its id.
+        id: TokenId,
+        /// When it expires, in milliseconds; `None` if it does not.
+        expires_at_ms: Option<u64>,
+    }
+    /// Of [`RevokeToken`](crate::command::Body::RevokeToken).
+    TokenRevoked {
+        /// False if it had ended before.
+        is_new: bool,
     }
 }

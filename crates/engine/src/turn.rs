@@ -23,6 +23,8 @@ use runs::TurnRuns;
 
 use chance::Chance;
 
+use crate::access::Actor;
+use crate::access_rejection::AccessRejection;
 use crate::cache::Cache;
 use crate::command_scope::CommandScope;
 use crate::effect::Effect;
@@ -56,6 +58,12 @@ pub(crate) enum Abort {
 
 impl From<WorkflowRejection> for Abort {
     fn from(rejection: WorkflowRejection) -> Self {
+        Rejection::from(rejection).into()
+    }
+}
+
+impl From<AccessRejection> for Abort {
+    fn from(rejection: AccessRejection) -> Self {
         Rejection::from(rejection).into()
     }
 }
@@ -229,6 +237,8 @@ pub(crate) struct Turn<'t, 'e> {
     chance: Chance,
     /// The cluster's record, with the turn's changes.
     cluster: ClusterRecord,
+    /// On whose behalf the command is carried out.
+    actor: Actor,
     /// The namespace of the command, if it is certain to exist after it.
     namespace: Option<Namespace>,
     /// The command's request id that is to be remembered, and the bytes that it counts for.
@@ -238,13 +248,14 @@ pub(crate) struct Turn<'t, 'e> {
 }
 
 impl<'t, 'e> Turn<'t, 'e> {
-    /// Begins the turn of the command at `position` in its entry.
+    /// Begins the turn of the command at `position` in its entry, on behalf of the cluster itself.
     pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
         // The subject of an earlier command must not be blamed for a panic in this one.
         entry.attribution.clear();
         let chance = Chance::new(entry.stamp.seed, position);
         Self {
             cluster: entry.cluster,
+            actor: Actor::System,
             namespace: None,
             request: None,
             entry,
@@ -256,6 +267,16 @@ impl<'t, 'e> Turn<'t, 'e> {
             chance,
             released: BTreeSet::new(),
         }
+    }
+
+    /// Continues on behalf of the actor.
+    pub(crate) fn act_for(&mut self, actor: &Actor) {
+        self.actor = actor.clone();
+    }
+
+    /// On whose behalf the command is carried out.
+    pub(crate) fn actor(&self) -> Actor {
+        self.actor.clone()
     }
 
     /// The entry's time, in milliseconds.

@@ -60,6 +60,8 @@ impl Error {
                 RejectionKind::NotFound
                 | RejectionKind::Invalid
                 | RejectionKind::Conflict
+                | RejectionKind::Unauthenticated
+                | RejectionKind::Forbidden
                 | RejectionKind::Internal => false,
             },
             Self::Read(error) => !matches!(error, ReadError::Store(_)),

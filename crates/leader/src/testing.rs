@@ -71,7 +71,7 @@ impl StillNode {
     /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
         let command = body.into_command(Namespace::default_namespace());
-        let submitted = self.replica.submit(command, deadline()).await;
+        let submitted = self.replica.submit(command.by_anyone(), deadline()).await;
         submitted.unwrap().unwrap()
     }
 

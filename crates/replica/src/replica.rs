@@ -25,7 +25,7 @@ use crate::state::rows;
 use crate::tuning::Tuning;
 use crate::view::View;
 use bytes::Bytes;
-use flotilla_engine::{Command, NodeId, Rejection, Reply};
+use flotilla_engine::{CommandEnvelope, NodeId, Rejection, Reply};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -135,17 +135,17 @@ impl Replica {
         *self.core().applied_state.engine_version.borrow()
     }
 
-    /// Submits a command, wherever the leader is.
+    /// Submits a command on behalf of its actor, wherever the leader is.
     ///
     /// # Errors
     /// [`SubmitError`]; the command may have been executed only if the error is
     /// [`SubmitError::Unknown`].
     pub async fn submit(
         &self,
-        command: Command,
+        envelope: CommandEnvelope,
         deadline: Instant,
     ) -> Result<Result<Reply, Rejection>, SubmitError> {
-        self.core().submissions.submit(command, deadline).await
+        self.core().submissions.submit(envelope, deadline).await
     }
 
     /// Returns once this node has applied everything that was acknowledged anywhere before the
@@ -180,6 +180,15 @@ impl Replica {
         if !self.is_readable() {
             return Err(ReadError::NodeCatchingUp);
         }
+        View::open(self.core().store.as_ref(), read)
+    }
+
+    /// As [`Replica::view`], but reads what this member has applied in whatever state it is, however old that is: to judge
+    /// calls about the member itself, which it answers in any state.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the state cannot be read.
+    pub fn stored_view<T>(&self, read: impl FnOnce(&View<'_>) -> T) -> Result<T, ReadError> {
         View::open(self.core().store.as_ref(), read)
     }
 

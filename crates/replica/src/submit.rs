@@ -16,7 +16,7 @@ use crate::proposal::encoded_bytes;
 use crate::tuning::Tuning;
 use flotilla_engine::codec;
 use flotilla_engine::limits::ENTRY_BYTES_MAX;
-use flotilla_engine::{Command, Rejection, Reply};
+use flotilla_engine::{CommandEnvelope, Rejection, Reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{oneshot, watch};
@@ -68,17 +68,18 @@ impl Submissions {
     /// Submits a command.
     pub(crate) async fn submit(
         &self,
-        command: Command,
+        envelope: CommandEnvelope,
         deadline: Instant,
     ) -> Result<Replied, SubmitError> {
-        let bytes = encoded_bytes(&command);
+        let bytes = encoded_bytes(&envelope);
         check_bytes(bytes)?;
         let leader_wait = self.parts.leader_search.leader_wait(deadline);
-        self.await_agreed(command.body.since(), leader_wait).await?;
+        self.await_agreed(envelope.command.body.since(), leader_wait)
+            .await?;
         loop {
             let attempt = match self.parts.leader_search.destination(leader_wait).await? {
-                None => self.submit_here(command.clone(), bytes, deadline).await,
-                Some(leader) => self.forward_command(&leader, &command, deadline).await,
+                None => self.submit_here(envelope.clone(), bytes, deadline).await,
+                Some(leader) => self.forward_command(&leader, &envelope, deadline).await,
             };
             match attempt {
                 Attempt::Done(replied) => return Ok(replied),
@@ -112,7 +113,7 @@ impl Submissions {
     /// again in a later one, until the deadline.
     pub(crate) async fn submit_here(
         &self,
-        command: Command,
+        envelope: CommandEnvelope,
         bytes: usize,
         deadline: Instant,
     ) -> Attempt<Replied> {
@@ -120,16 +121,16 @@ impl Submissions {
         if let Err(error) = check_bytes(bytes) {
             return Attempt::Failed(error);
         }
-        if let Err(error) = self.parts.disk.check(command.body.admission()) {
+        if let Err(error) = self.parts.disk.check(envelope.command.body.admission()) {
             return Attempt::Failed(error);
         }
         let arrival = self.parts.queue.arrive();
-        if !command.body.kind().needs_budget() {
-            return self.propose_here(command, bytes, arrival, deadline).await;
+        if !envelope.command.body.kind().needs_budget() {
+            return self.propose_here(envelope, bytes, arrival, deadline).await;
         }
         loop {
-            let command = command.clone();
-            match self.propose_here(command, bytes, arrival, deadline).await {
+            let envelope = envelope.clone();
+            match self.propose_here(envelope, bytes, arrival, deadline).await {
                 Attempt::Done(Err(Rejection::EntryFull)) if Instant::now() < deadline => {}
                 attempt => return attempt,
             }
@@ -139,7 +140,7 @@ impl Submissions {
     /// Puts a command into the queue for the next entry, and waits for its result.
     async fn propose_here(
         &self,
-        command: Command,
+        envelope: CommandEnvelope,
         bytes: usize,
         arrival: Arrival,
         deadline: Instant,
@@ -147,7 +148,7 @@ impl Submissions {
         let ticket = Arc::<Ticket>::default();
         let (result_sender, receiver) = oneshot::channel();
         let submission = Submission {
-            command,
+            envelope,
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
@@ -186,11 +187,11 @@ impl Submissions {
     async fn forward_command(
         &self,
         leader: &Leader,
-        command: &Command,
+        envelope: &CommandEnvelope,
         deadline: Instant,
     ) -> Attempt<Replied> {
         self.counters.forwarded.fetch_add(1, Ordering::Relaxed);
-        let body = forward_request::Body::Command(command.encode().into());
+        let body = forward_request::Body::Command(envelope.encode().into());
         match self
             .parts
             .links

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The context that all parts of a node share.
 pub(crate) struct Context {
-    /// Submits commands and reads the state.
-    pub(crate) gateway: Gateway,
+    /// Submits commands and reads the state on behalf of the node itself. Calls have their own.
+    pub(crate) node_gateway: Gateway,
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.

@@ -4,6 +4,7 @@
 //! the directory of namespaces. A caller must choose with [`Gateway::of`] or [`Gateway::home`] before it can read or
 //! submit. Today a cluster has one group, so every choice leads to the same replica.
 
+use crate::access::Needs;
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::limits::READ_RESERVATION_BYTES;
@@ -12,23 +13,43 @@ use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, CommandScope, Operation, Rejection, Reply, TaskToken};
+use flotilla_engine::{
+    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Rejection, Reply, TaskToken,
+    view,
+};
 use flotilla_replica::Replica;
+use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// Leads to the Raft groups of the cluster, from any node.
+/// Leads to the Raft groups of the cluster, from any node, on behalf of one caller or of the node itself. Everything that is
+/// submitted and read through it is judged by the rights of that caller.
+#[derive(Clone)]
 pub(crate) struct Gateway {
+    groups: Arc<Groups>,
+    authority: Arc<CallAuthority>,
+}
+
+/// The Raft groups of the cluster.
+struct Groups {
     replica: Replica,
     slow_commands: SlowCommands,
     /// For reads in progress.
     reads: FairPool,
 }
 
+/// On whose behalf a gateway acts, and what the call needs.
+struct CallAuthority {
+    actor: Actor,
+    needs: Needs,
+}
+
 /// Submits commands to one Raft group and reads its state, from any node.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct GroupGateway<'g> {
-    replica: &'g Replica,
-    slow_commands: &'g SlowCommands,
+    groups: &'g Groups,
+    authority: &'g CallAuthority,
+    /// Where it reads.
+    scope: CommandScope,
     /// For reads in progress of the namespace.
     reads: PoolShare<'g>,
 }
@@ -54,29 +75,49 @@ impl Freshness {
 }
 
 impl Gateway {
-    /// The gateway over the replica of the only group, with the memory for its reads in progress.
+    /// The gateway of the node itself over the replica of the only group, with the memory for its reads in progress.
     pub(crate) fn new(replica: Replica, slow_commands: SlowCommands, reads: &MemoryPool) -> Self {
         Self {
-            replica,
-            slow_commands,
-            reads: FairPool::new(reads, READ_RESERVATION_BYTES),
+            groups: Arc::new(Groups {
+                replica,
+                slow_commands,
+                reads: FairPool::new(reads, READ_RESERVATION_BYTES),
+            }),
+            authority: Arc::new(CallAuthority {
+                actor: Actor::System,
+                needs: Needs::Credential,
+            }),
         }
+    }
+
+    /// The same groups on behalf of a caller, for a call that needs this.
+    pub(crate) fn on_behalf_of(&self, actor: Actor, needs: Needs) -> Self {
+        Self {
+            groups: Arc::clone(&self.groups),
+            authority: Arc::new(CallAuthority { actor, needs }),
+        }
+    }
+
+    /// On whose behalf it acts.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.authority.actor
     }
 
     /// The group in which the namespace lives.
     pub(crate) fn of(&self, namespace: &Namespace) -> GroupGateway<'_> {
-        self.only_group(self.reads.share_of(namespace))
+        let scope = CommandScope::Namespace(namespace.clone());
+        self.only_group(scope, self.groups.reads.share_of(namespace))
     }
 
     /// The group that has the task. Reports by token name no namespace (W38); tokens are opaque to clients, so they can
     /// name a group once there are several.
     pub(crate) fn of_task(&self, _token: &TaskToken) -> GroupGateway<'_> {
-        self.only_group(self.reads.share_of_cluster())
+        self.home()
     }
 
     /// The group that has what belongs to no namespace, and the view of the node as a whole.
     pub(crate) fn home(&self) -> GroupGateway<'_> {
-        self.only_group(self.reads.share_of_cluster())
+        self.only_group(CommandScope::Cluster, self.groups.reads.share_of_cluster())
     }
 
     /// Submits a command to the group of its scope. Every refusal says whether the command may have been applied.
@@ -87,22 +128,33 @@ impl Gateway {
         command: Command<O>,
         deadline: Instant,
     ) -> Result<O::Reply, Refusal> {
-        let group = match command.scope.clone().into() {
+        let scope: CommandScope = command.scope.clone().into();
+        self.of_scope(&scope).submit(command, deadline).await
+    }
+
+    /// The group that has what lies in the scope.
+    pub(crate) fn of_scope(&self, scope: &CommandScope) -> GroupGateway<'_> {
+        match scope {
             CommandScope::Cluster => self.home(),
-            CommandScope::Namespace(namespace) => self.of(&namespace),
-        };
-        group.submit(command, deadline).await
+            CommandScope::Namespace(namespace) => self.of(namespace),
+        }
     }
 
     /// The log of slow commands.
     pub(crate) fn slow_commands(&self) -> &SlowCommands {
-        &self.slow_commands
+        &self.groups.slow_commands
     }
 
-    fn only_group<'g>(&'g self, reads: PoolShare<'g>) -> GroupGateway<'g> {
+    /// The cluster's time, as far as this node knows. In milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.groups.replica.now_ms()
+    }
+
+    fn only_group<'g>(&'g self, scope: CommandScope, reads: PoolShare<'g>) -> GroupGateway<'g> {
         GroupGateway {
-            replica: &self.replica,
-            slow_commands: &self.slow_commands,
+            groups: &self.groups,
+            authority: &self.authority,
+            scope,
             reads,
         }
     }
@@ -110,18 +162,18 @@ impl Gateway {
 
 impl<'g> GroupGateway<'g> {
     /// The replica behind it.
-    pub(crate) fn replica(self) -> &'g Replica {
-        self.replica
+    pub(crate) fn replica(&self) -> &'g Replica {
+        &self.groups.replica
     }
 
     /// The engine version on which the group has agreed, as far as this node knows.
-    pub(crate) fn engine_version(self) -> u32 {
-        self.replica.engine_version()
+    pub(crate) fn engine_version(&self) -> u32 {
+        self.replica().engine_version()
     }
 
     /// Submits a command. Every refusal says whether the command may have been applied.
     pub(crate) async fn submit<O: Operation>(
-        self,
+        &self,
         command: Command<O>,
         deadline: Instant,
     ) -> Result<O::Reply, Refusal> {
@@ -130,45 +182,87 @@ impl<'g> GroupGateway<'g> {
 
     /// As `submit`, but returns the engine's rejection separately.
     pub(crate) async fn propose<O: Operation>(
-        self,
+        &self,
         command: Command<O>,
         deadline: Instant,
     ) -> Result<Result<O::Reply, Rejection>, Refusal> {
-        Ok(match self.propose_any(command.untyped(), deadline).await? {
+        let envelope = command.untyped().by(self.authority.actor.clone());
+        Ok(match self.propose_any(envelope, deadline).await? {
             Ok(reply) => Ok(typed::<O>(reply)?),
             Err(rejection) => Err(rejection),
         })
     }
 
     async fn propose_any(
-        self,
-        command: Command,
+        &self,
+        mut envelope: CommandEnvelope,
         deadline: Instant,
     ) -> Result<Result<Reply, Rejection>, Refusal> {
-        let command = planted::changed(command);
-        if let Some(reply) = planted::early_reply(&command) {
-            let replica = self.replica.clone();
-            tokio::spawn(async move { replica.submit(command, deadline).await });
+        if let Err(rejection) = self.judge_command(&envelope, deadline).await? {
+            return Ok(Err(rejection));
+        }
+        envelope.command = planted::changed(envelope.command);
+        if let Some(reply) = planted::early_reply(&envelope.command) {
+            let replica = self.replica().clone();
+            tokio::spawn(async move { replica.submit(envelope, deadline).await });
             return Ok(Ok(reply));
         }
-        let (kind, scope) = (command.body.kind(), command.scope.clone());
+        let (kind, scope) = (envelope.command.body.kind(), envelope.command.scope.clone());
         let began = Instant::now();
-        let submitted = self.replica.submit(command, deadline).await;
-        self.slow_commands.observe(kind, &scope, began.elapsed());
+        let submitted = self.replica().submit(envelope, deadline).await;
+        self.groups
+            .slow_commands
+            .observe(kind, &scope, began.elapsed());
         Ok(submitted?)
     }
 
+    /// Refuses early what the engine would reject, so that it costs no entry of the log. A right that this node does not
+    /// know of may be newer than what it has applied.
+    async fn judge_command(
+        &self,
+        envelope: &CommandEnvelope,
+        deadline: Instant,
+    ) -> Result<Result<(), Rejection>, Refusal> {
+        if envelope.actor == Actor::System {
+            return Ok(Ok(()));
+        }
+        let judge = || {
+            let now_ms = self.replica().now_ms();
+            self.read_stored(|view| view::judge_command(view, now_ms, envelope))
+        };
+        if judge()?.is_ok() {
+            return Ok(Ok(()));
+        }
+        self.catch_up(deadline).await?;
+        judge()
+    }
+
+    /// Checks that the caller may make the call, by what this node has applied, in whatever state the node is.
+    pub(crate) fn check_here(&self) -> Result<(), Refusal> {
+        let now_ms = self.replica().now_ms();
+        let judging = Judging::of(self);
+        Ok(self.read_stored(|view| judging.judge(view, now_ms))??)
+    }
+
+    /// Reads what this node has applied, in whatever state it is, without judging the caller: to find out who calls.
+    pub(crate) fn read_stored<T>(
+        &self,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
+    ) -> Result<T, Refusal> {
+        Ok(self.replica().stored_view(|view| read(view))??)
+    }
+
     /// Waits until this node has applied everything that was acknowledged before.
-    pub(crate) async fn catch_up(self, deadline: Instant) -> Result<(), Refusal> {
+    pub(crate) async fn catch_up(&self, deadline: Instant) -> Result<(), Refusal> {
         if planted::has(Bug::StaleRead) {
             return Ok(());
         }
-        Ok(self.replica.read_index(deadline).await?)
+        Ok(self.replica().read_index(deadline).await?)
     }
 
     /// Reads a few rows.
     pub(crate) async fn read<T>(
-        self,
+        &self,
         freshness: Freshness,
         deadline: Instant,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send,
@@ -181,7 +275,7 @@ impl<'g> GroupGateway<'g> {
 
     /// Reads many rows or large ones, on a blocking thread. It waits until memory is free for the result.
     pub(crate) async fn scan<T: Send + 'static>(
-        self,
+        &self,
         freshness: Freshness,
         deadline: Instant,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -206,25 +300,70 @@ impl<'g> GroupGateway<'g> {
     /// As `scan`, of this node's applied state, but reserves no memory: for the node's own reads, which run one at a time, and
     /// for reads whose caller has reserved it.
     pub(crate) async fn scan_here<T: Send + 'static>(
-        self,
+        &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let replica = self.replica.clone();
-        let scan = move || replica.view(|view| read(view));
-        let scanned = tokio::task::spawn_blocking(scan).await.map_err(|error| {
+        let (replica, judging) = (self.replica().clone(), Judging::of(self));
+        let scan = move || judging.read(&replica, read);
+        let scanned = tokio::task::spawn_blocking(scan).await;
+        scanned.map_err(|error| {
             Refusal::internal(format!(
                 "expected to read the state, but the reader failed: {error}"
             ))
-        })?;
-        Ok(scanned??)
+        })?
     }
 
     /// Reads a few rows of this node's applied state, without waiting.
     pub(crate) fn read_here<T>(
-        self,
+        &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
     ) -> Result<T, Refusal> {
-        Ok(self.replica.view(|view| read(view))??)
+        Judging::of(self).read(self.replica(), read)
+    }
+}
+
+/// What a read is judged by. It owns its parts, because a thread may read to the end even if the caller has gone.
+struct Judging {
+    actor: Actor,
+    needs: Needs,
+    scope: CommandScope,
+}
+
+impl Judging {
+    fn of(gateway: &GroupGateway<'_>) -> Self {
+        let CallAuthority { actor, needs } = gateway.authority;
+        Self {
+            actor: actor.clone(),
+            needs: *needs,
+            scope: gateway.scope.clone(),
+        }
+    }
+
+    /// Reads the applied state, if the caller may make the call by that same state (X21).
+    fn read<T>(
+        &self,
+        replica: &Replica,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
+    ) -> Result<T, Refusal> {
+        let now_ms = replica.now_ms();
+        let found = replica.view(|view| {
+            Ok::<_, StoreError>(match self.judge(view, now_ms)? {
+                Ok(()) => Ok(read(view)?),
+                Err(rejection) => Err(rejection),
+            })
+        });
+        Ok(found???)
+    }
+
+    fn judge(&self, view: &dyn Reader, now_ms: u64) -> Result<Result<(), Rejection>, StoreError> {
+        match self.needs {
+            Needs::TaskToken => Ok(Ok(())),
+            Needs::Credential => view::judge_credential(view, now_ms, &self.actor),
+            Needs::Permission(permissions) => {
+                let scope = &self.scope;
+                view::judge(view, now_ms, &self.actor, Needed { permissions, scope })
+            }
+        }
     }
 }
 
@@ -248,7 +387,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_waits_until_other_reads_leave_memory_for_it() {
         let node = StillNode::start().await;
-        let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
+        let (gateway, reads) = (node.context.node_gateway.home(), &node.context.memory.reads);
         let all = reads.try_reserve(reads.bytes_max()).expect("it is free");
         let scan = |after| gateway.scan(Freshness::Stale, Instant::now() + after, |_| Ok(1));
         let refused = scan(Duration::from_millis(1))
@@ -265,7 +404,7 @@ mod tests {
     #[tokio::test]
     async fn reads_of_a_namespace_leave_room_for_others() {
         let node = StillNode::start().await;
-        let gateway = &node.context.gateway;
+        let gateway = &node.context.node_gateway;
         let namespaces = ["noisy", "quiet"].map(|name| Namespace::new(name).expect("a name"));
         let [noisy, quiet] = namespaces.each_ref().map(|namespace| gateway.of(namespace));
         let bytes = noisy.reads.bytes_max();
@@ -282,7 +421,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_keeps_its_memory_after_its_caller_has_gone() {
         let node = StillNode::start().await;
-        let (gateway, reads) = (node.context.gateway.home(), &node.context.memory.reads);
+        let (gateway, reads) = (node.context.node_gateway.home(), &node.context.memory.reads);
         let (began, mut beginning) = tokio::sync::mpsc::channel(1);
         let (finish, finishing) = mpsc::sync_channel::<()>(1);
         let deadline = Instant::now() + Duration::from_secs(60);

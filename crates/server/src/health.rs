@@ -34,7 +34,7 @@ pub(crate) fn start(context: Arc<Context>, reporter: HealthReporter) -> JoinHand
 
 /// Follows leadership; returns when the replica has ended.
 async fn follow(context: &Context, reporter: &HealthReporter) {
-    let replica = context.gateway.home().replica();
+    let replica = context.node_gateway.home().replica();
     let mut leadership = replica.leadership();
     let (mut readable, mut fatal) = (replica.readable(), replica.fatal());
     let mut drained = replica.drained();

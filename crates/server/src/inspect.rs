@@ -88,7 +88,7 @@ impl Rows {
 
 impl NodeInspector {
     fn inspection(&self, context: &Context, rows: &mut Rows) -> v1::NodeInspection {
-        let replica = context.gateway.home().replica();
+        let replica = context.node_gateway.home().replica();
         let (gauges, pending) = (replica.gauges(), replica.pending());
         let install = pending.install.map(|install| v1::SnapshotInstall {
             leader_id: install.leader.0,

@@ -11,6 +11,7 @@
 //! Besides these, a node serves the `workers`, starts the leader's parts (`flotilla_leader`), and has the `embedded`
 //! workers that run WASM actions, whose `modules` are compiled within bounds.
 
+mod access;
 mod config;
 mod connections;
 mod context;

@@ -294,3 +294,6 @@ const _: () = assert!(
     STATUS_MESSAGE_BYTES_MAX * 3 + (STATUS_MESSAGE_BYTES_MAX + STATUS_VIOLATIONS_BYTES_MAX) * 3 / 2
         < 14 << 10
 );
+
+/// The credential that a call shows, with the word `Bearer` (X8). In bytes.
+pub(crate) const CREDENTIAL_BYTES_MAX: usize = 8 << 10;

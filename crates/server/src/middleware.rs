@@ -1,6 +1,7 @@
 //! The middleware that wraps every gRPC service: it counts requests, opens their log span, reserves
 //! memory for them, and names the leader in the response.
 
+use crate::access::Needs;
 use crate::memory::MemoryPool;
 use crate::metrics::Requests;
 use crate::receiving::{self, RequestMemory};
@@ -114,9 +115,13 @@ where
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let middleware = self.middleware.clone();
         let path = request.uri().path();
+        let needs = Needs::of_path(path);
         let in_flight = middleware.requests.begin(path);
         let span = span::of_request(path, request.headers());
         let traced = TracedCall::begin(middleware.tracer.as_ref(), path, request.headers());
+        if let Some(needs) = needs {
+            request.extensions_mut().insert(needs);
+        }
         if let Some(traced) = &traced {
             request.extensions_mut().insert(traced.trace());
         }

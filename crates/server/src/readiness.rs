@@ -10,7 +10,7 @@ use flotilla_replica::{ReadError, Standstill};
 /// # Errors
 /// [`Refusal`] once it cannot: it must be restarted.
 pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
-    let fatal = context.gateway.home().replica().fatal();
+    let fatal = context.node_gateway.home().replica().fatal();
     let Some(error) = fatal.borrow().clone() else {
         return Ok(());
     };
@@ -30,7 +30,7 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
     if context.shutdown.is_cancelled() {
         return Err(Refusal::shutting_down());
     }
-    let replica = context.gateway.home().replica();
+    let replica = context.node_gateway.home().replica();
     if !replica.is_member() {
         return Err(Refusal::node_not_member());
     }

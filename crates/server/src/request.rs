@@ -273,7 +273,7 @@ impl DueFields {
 
 /// The earliest time of what follows the end of a task, by the clock of the task's group (W74).
 pub(crate) fn not_before(
-    gateway: GroupGateway<'_>,
+    gateway: &GroupGateway<'_>,
     delay_ms: u64,
     not_before_ms: u64,
 ) -> Result<Option<DueTime>, Refusal> {

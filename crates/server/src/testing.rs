@@ -1,5 +1,6 @@
 //! Test support that several modules share.
 
+use crate::access::{CallContext, Needs};
 use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
@@ -27,6 +28,8 @@ use tonic::Request;
 /// A node without running drivers and without listeners: a test does what the drivers would do.
 pub(crate) struct StillNode {
     pub(crate) context: Arc<Context>,
+    /// The context of a call without a credential.
+    pub(crate) call: CallContext,
     _data: TempDir,
 }
 
@@ -53,7 +56,7 @@ impl StillNode {
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), &memory.reads),
+            node_gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), &memory.reads),
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,
@@ -70,8 +73,14 @@ impl StillNode {
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });
-        context.gateway.home().catch_up(deadline()).await.unwrap();
+        context
+            .node_gateway
+            .home()
+            .catch_up(deadline())
+            .await
+            .unwrap();
         Self {
+            call: CallContext::of_anyone(&context),
             context,
             _data: data,
         }
@@ -80,8 +89,11 @@ impl StillNode {
     /// Submits a command of the default namespace.
     pub(crate) async fn submit(&self, body: Body) -> Reply {
         let command = body.into_command(Namespace::default_namespace());
-        let submitted = self.context.gateway.submit(command, deadline());
-        submitted.await.unwrap()
+        let envelope = command.by_anyone();
+        let node = &self.context.node_gateway;
+        let gateway = node.on_behalf_of(envelope.actor, Needs::Credential);
+        let submitted = gateway.submit(envelope.command, deadline()).await;
+        submitted.unwrap()
     }
 
     /// A request as the middleware passes it to a service.
@@ -97,7 +109,7 @@ impl StillNode {
 
     /// Reads what it has applied.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>) -> T {
-        self.context.gateway.home().read_here(read).unwrap()
+        self.context.node_gateway.home().read_here(read).unwrap()
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
 /// Waits until callers can no longer wait at this node, because it is cut off or drained, and returns the refusal for
 /// them. The same call at another node continues the wait.
 pub(crate) async fn interrupted(context: &Context) -> Refusal {
-    let mut drained = context.gateway.home().replica().drained();
+    let mut drained = context.node_gateway.home().replica().drained();
     let is_drained = async {
         if drained.wait_for(|is_drained| *is_drained).await.is_err() {
             std::future::pending::<()>().await;
@@ -88,7 +88,7 @@ pub(crate) async fn interrupted(context: &Context) -> Refusal {
 ///
 /// A worker at the leader waits for this only: it leaves a drained node when that no longer leads.
 pub(crate) async fn cut_off(context: &Context) -> Refusal {
-    let mut standstill = context.gateway.home().replica().standstill();
+    let mut standstill = context.node_gateway.home().replica().standstill();
     let stands_still = async {
         match standstill
             .wait_for(Option::is_some)

@@ -1,7 +1,7 @@
 //! Entries of the log, and commands on their way to the leader (design rule 12).
 
 use crate::target::{Target, Verdict};
-use flotilla_engine::{Command, Entry};
+use flotilla_engine::{CommandEnvelope, Entry};
 
 pub(super) const TARGET: Target = Target {
     name: "entry",
@@ -19,8 +19,8 @@ pub(super) const TARGET: Target = Target {
 };
 
 fn check(input: &[u8]) -> Verdict {
-    if let Ok(command) = Command::decode(input) {
-        check_command(&command, Some(input.len()));
+    if let Ok(envelope) = CommandEnvelope::decode(input) {
+        check_envelope(&envelope, Some(input.len()));
     }
     let Ok(entry) = Entry::decode(input) else {
         return Verdict::Refused;
@@ -31,16 +31,18 @@ fn check(input: &[u8]) -> Verdict {
         "what is encoded is the shortest form"
     );
     assert_eq!(Entry::decode(&encoded).expect("just encoded"), entry);
-    for command in &entry.commands {
-        check_command(command, None);
+    for envelope in &entry.commands {
+        check_envelope(envelope, None);
     }
     Verdict::Accepted
 }
 
-fn check_command(command: &Command, length_max: Option<usize>) {
-    let encoded = command.encode();
+fn check_envelope(envelope: &CommandEnvelope, length_max: Option<usize>) {
+    let encoded = envelope.encode();
     assert!(length_max.is_none_or(|max| encoded.len() <= max));
-    assert_eq!(Command::decode(&encoded).expect("just encoded"), *command);
+    let decoded = CommandEnvelope::decode(&encoded);
+    assert_eq!(decoded.expect("just encoded"), *envelope);
+    let body = &envelope.command.body;
     // The checks of every command before it is proposed.
-    let _ = (command.body.admission(), command.body.subject());
+    let _ = (body.admission(), body.subject());
 }

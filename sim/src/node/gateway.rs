@@ -39,7 +39,11 @@ impl Gateway {
         {
             return self.acknowledge_early(command);
         }
-        match self.replica.submit(command, Instant::now() + TIMEOUT).await {
+        match self
+            .replica
+            .submit(command.by_anyone(), Instant::now() + TIMEOUT)
+            .await
+        {
             Ok(replied) => Submitted::Answered(replied),
             Err(SubmitError::Unknown) => Submitted::Unknown,
             Err(
@@ -73,7 +77,7 @@ impl Gateway {
         let replica = self.replica.clone();
         tokio::spawn(async move {
             let deadline = Instant::now() + TIMEOUT;
-            drop(replica.submit(command, deadline).await);
+            drop(replica.submit(command.by_anyone(), deadline).await);
         });
         Submitted::Answered(Ok(Reply::SignalAccepted(reply::SignalAccepted {
             is_repeated: false,

@@ -44,6 +44,7 @@ mod streams;
 mod supervisor;
 mod targets;
 mod tls;
+mod tokens;
 mod traces;
 mod triggers;
 mod upgrade;

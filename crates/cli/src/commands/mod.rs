@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod action;
+mod auth;
 mod bench;
 mod cert;
 mod cluster;
@@ -16,6 +17,7 @@ mod plan;
 mod server;
 mod stream;
 mod switch;
+mod token;
 mod worker;
 mod workflow;
 
@@ -46,6 +48,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Ns(ns::NsCommand),
     #[command(subcommand)]
+    Token(token::TokenCommand),
+    #[command(subcommand)]
+    Auth(auth::AuthCommand),
+    #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     #[command(subcommand)]
     Cert(cert::CertCommand),
@@ -74,6 +80,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Stream(stream) => stream.run(&session).await,
         Command::Kv(kv) => kv.run(&session).await,
         Command::Ns(ns) => ns.run(&session).await,
+        Command::Token(token) => token.run(&session).await,
+        Command::Auth(auth) => auth.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,
         Command::Cert(cert) => cert.run(&session),
         Command::Expr(expr) => expr.run(&session),

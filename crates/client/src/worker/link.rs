@@ -50,7 +50,9 @@ impl Link {
             .expect("the channel is new and has room for more than one");
         let mut rpc = WorkerServiceClient::new(channel).max_decoding_message_size(REPLY_BYTES_MAX);
         let opening = async {
-            let response = rpc.stream(ReceiverStream::new(requests)).await?;
+            let response = rpc
+                .stream(client.request(ReceiverStream::new(requests)))
+                .await?;
             let namespace = Some(client.namespace());
             client.nodes().learn_leader(namespace, response.metadata());
             let mut stream = response.into_inner();

@@ -218,7 +218,7 @@ impl World {
                 node: NodeId(1),
             },
             offers: Vec::new(),
-            commands: vec![command],
+            commands: vec![command.by_anyone()],
         };
         let mut applied = self
             .engine

@@ -1,5 +1,7 @@
 //! Registering an action (A1).
 
+use crate::access::{Authority, Permission};
+use crate::command_scope::CommandScope;
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
 use crate::reply::ActionRegistered;
@@ -29,6 +31,15 @@ pub struct RegisterAction {
 }
 
 impl RegisterAction {
+    /// Who registers only what is missing needs less.
+    pub(crate) fn authority<'c>(&self, scope: &'c CommandScope) -> Authority<'c> {
+        if self.is_only_if_missing {
+            let either = &[Permission::ActionWrite, Permission::ActionRegisterMissing];
+            return Authority::Caller(either, scope);
+        }
+        Authority::Caller(&[Permission::ActionWrite], scope)
+    }
+
     pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,

@@ -1,5 +1,7 @@
 //! Creating namespaces, with a command or with the first write (A41).
 
+use crate::access::{self, Permission};
+use crate::command_scope::CommandScope;
 use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::ids::Namespace;
 use crate::limits::NAMESPACES_MAX;
@@ -96,6 +98,8 @@ fn ensure(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<bool> {
     if turn.get::<Namespaces>(namespace)?.is_some() {
         return Ok(false);
     }
+    let scope = CommandScope::Namespace(namespace.clone());
+    access::judge_turn(turn, &[Permission::NamespaceCreate], &scope)?;
     if turn.cluster().namespaces_count >= NAMESPACES_MAX as u64 {
         return Err(Rejection::too_many("namespaces", NAMESPACES_MAX).into());
     }

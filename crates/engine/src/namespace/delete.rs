@@ -10,10 +10,11 @@ use crate::tables::{
     StreamNames, Table, Workers, Workflows, WorkflowsBeingDeleted,
 };
 use crate::turn::{Turn, TurnResult};
-use crate::worker;
+use crate::{access, worker};
 use serde::{Deserialize, Serialize};
 
-/// Deletes the command's namespace, which must be empty except for unhealthy workers. Remaining rows are deleted in
+/// Deletes the command's namespace, which must be empty except for unhealthy workers and for API tokens
+/// that have ended. Remaining rows are deleted in
 /// bounded batches: while some are left, the namespace stays, and the reply asks for another command. Deleting a
 /// missing namespace succeeds; the reply says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +33,8 @@ impl DeleteNamespace {
         let has_more = sweep(turn, namespace)?;
         // Of many workers only what is swept is known to be silent.
         let are_workers_left = !has_more && has_rows::<Workers>(turn, namespace)?;
-        let left = left(turn, namespace, are_workers_left)?;
+        let are_tokens_left = !has_more && access::has_tokens(turn, &namespace.clone().into())?;
+        let left = left(turn, namespace, (are_workers_left, are_tokens_left))?;
         if !left.is_empty() {
             let namespace = namespace.clone();
             let left = left.join(", ");
@@ -46,11 +48,13 @@ impl DeleteNamespace {
     }
 }
 
-/// Deletes a batch of a namespace's remaining rows: unhealthy workers, and one row for each action that ever had a dead
+/// Deletes a batch of a namespace's remaining rows: unhealthy workers, API tokens that have ended, and one row for each action that ever had a dead
 /// letter. True if some remain.
 fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
     let removed = worker::remove_unhealthy(turn, namespace, SWEEP_ROWS_MAX)?;
     let room = SWEEP_ROWS_MAX.saturating_sub(removed);
+    let ended = access::remove_ended_tokens(turn, &namespace.clone().into(), room)?;
+    let room = room.saturating_sub(ended);
     let queues = turn.list::<DeadLetterQueues>(namespace, room)?;
     for (queue, _) in &queues {
         turn.delete::<DeadLetterQueues>(queue);
@@ -64,7 +68,7 @@ fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreEr
 fn left(
     turn: &Turn<'_, '_>,
     namespace: &Namespace,
-    are_workers_left: bool,
+    (are_workers_left, are_tokens_left): (bool, bool),
 ) -> Result<Vec<&'static str>, StoreError> {
     let are_workflows_left = has_rows::<Workflows>(turn, namespace)?
         || has_rows::<WorkflowsBeingDeleted>(turn, namespace)?;
@@ -79,6 +83,7 @@ fn left(
         ("workers", are_workers_left),
         ("keys", has_keys(turn, namespace)?),
         ("streams", has_rows::<StreamNames>(turn, namespace)?),
+        ("API tokens", are_tokens_left),
     ];
     let left = found.into_iter().filter(|(_, is_left)| *is_left);
     Ok(left.map(|(noun, _)| noun).collect())

@@ -37,7 +37,8 @@ macro_rules! for_each_table {
             SignalIdPlaces TakenSignals Items IterationResults Decisions Compensations DeadLetterPlaces StreamCounts WorkflowCounts WorkerLeases WorkerProcesses GoneWorkers
             PlansByEvent WorkflowsBeingDeleted ConcurrencyKeyNumbers ConcurrencyKeys ConcurrencyHolders ConcurrencyQueue
             BoundIdempotencyKeys Exclusions TargetHolders OpenLocks Locks LockCounts LockHolders ResumableScopes ResumableSteps Infos RunUsages
-            StepUsages Revisions RequestUsages ClusterSettings
+            StepUsages Revisions RequestUsages ClusterSettings Access Tokens TokensByScope TokenSecrets TokenCounts
+            TokensEnding
         }
     };
 }

@@ -6,7 +6,8 @@ use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
     ConsumerName, EventName, ExecutorName, GroupName, GroupNumber, IdempotencyKey, KvKey,
     LockNumber, Namespace, PlanName, PlanNumber, RunId, RunNumber, ScopeNumber, SignalId,
-    SignalType, StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    SignalType, StreamName, StreamNumber, TokenId, WorkerId, WorkerNumber, WorkflowName,
+    WorkflowVersion,
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -198,6 +199,19 @@ number_keys!(
     ConcurrencyKeyNumber,
     LockNumber
 );
+
+impl Key for TokenId {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.number().encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let number = u64::decode(bytes)?;
+        let id = Self::from_bits(number);
+        // One id has one encoding.
+        (id.number() == number).then_some(id)
+    }
+}
 
 /// Texts end with a zero byte, which no name contains (names have no control characters).
 macro_rules! name_keys {

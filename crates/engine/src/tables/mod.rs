@@ -3,6 +3,7 @@
 //! A table's number is the first byte of its keys. Numbers are appended and never reused; 0xF0 and
 //! above belong to the replica's own rows.
 
+mod access;
 mod action;
 mod action_run;
 mod action_run_block;
@@ -48,6 +49,10 @@ mod usage;
 mod worker;
 mod workflow;
 
+pub use access::{
+    Access, AccessRecord, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope,
+    TokensEnding,
+};
 pub use action::{ActionRecord, ActionType, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,

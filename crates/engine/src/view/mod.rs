@@ -2,6 +2,7 @@
 //!
 //! Views do not run inside `apply`, so they may be as slow as any read; every list is bounded.
 
+mod access;
 mod action;
 mod bytes;
 mod concurrency;
@@ -44,6 +45,7 @@ mod worker;
 mod workflow;
 
 pub use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
+pub use access::{access, has_grant_in, judge, judge_command, judge_credential, token, tokens};
 pub use action::{
     ActionRunRow, ActionRunView, ActionView, action, action_record, action_run, action_run_row,
     action_runs, actions, module, wasm_actions,

@@ -5,7 +5,7 @@
 
 use crate::{samples, tables, testdata};
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::{Body, Command, Entry, NodeId, RequestId, Stamp};
+use flotilla_engine::{Body, Command, CommandEnvelope, Entry, NodeId, RequestId, Stamp};
 use std::fmt::Write as _;
 
 #[test]
@@ -40,12 +40,17 @@ fn every_command_survives_the_way_to_the_leader() {
             "samples are in the enum's order"
         );
         let command = body.into_command(Namespace::default_namespace());
-        let decoded = Command::decode(&command.encode()).expect("just encoded");
-        assert_eq!(decoded, command);
+        let envelope = command.by_anyone();
+        let decoded = CommandEnvelope::decode(&envelope.encode()).expect("just encoded");
+        assert_eq!(decoded, envelope);
     }
 }
 
 fn entry(body: &Body) -> Entry {
+    let command = Command {
+        request_id: Some(RequestId(0x1234_5678_9abc_def0)),
+        ..body.clone().into_command(samples::namespace())
+    };
     Entry {
         stamp: Stamp {
             now_ms: 1_700_000_000_000,
@@ -53,10 +58,7 @@ fn entry(body: &Body) -> Entry {
             node: NodeId(1),
         },
         offers: vec![samples::offer()],
-        commands: vec![Command {
-            request_id: Some(RequestId(0x1234_5678_9abc_def0)),
-            ..body.clone().into_command(samples::namespace())
-        }],
+        commands: vec![command.by_anyone()],
     }
 }
 
@@ -134,5 +136,10 @@ fn position_of(body: &Body) -> usize {
         Body::AddTaskInfo(_) => 57,
         Body::RetryRun(_) => 58,
         Body::SetClusterSettings(_) => 59,
+        Body::InitializeAccess(_) => 60,
+        Body::SetAccessMode(_) => 61,
+        Body::CreateToken(_) => 62,
+        Body::RotateToken(_) => 63,
+        Body::RevokeToken(_) => 64,
     }
 }

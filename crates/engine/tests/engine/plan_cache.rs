@@ -65,7 +65,10 @@ impl World {
             }],
             commands: bodies
                 .into_iter()
-                .map(|body| body.into_command(Namespace::default_namespace()))
+                .map(|body| {
+                    body.into_command(Namespace::default_namespace())
+                        .by_anyone()
+                })
                 .collect(),
         };
         let applied = self

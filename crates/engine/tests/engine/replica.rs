@@ -119,7 +119,7 @@ impl Replica {
                 node: NodeId(1),
             },
             offers,
-            commands: vec![command],
+            commands: vec![command.by_anyone()],
         };
         let counting = Counting::new(&self.store);
         let applied = self.engine.apply(&counting, self.raft_index, &entry);

@@ -1,5 +1,6 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
+mod access;
 mod data;
 mod kinds;
 mod plain;
@@ -8,6 +9,7 @@ mod runs;
 mod starts;
 pub(crate) mod steps;
 
+pub(crate) use access::{api_token, api_token_record, secret};
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
 };
@@ -197,6 +199,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.push(Body::SetClusterSettings(SetClusterSettings {
         requests_max: Some(9_000_000),
     }));
+    bodies.extend(access::bodies());
     bodies
 }
 

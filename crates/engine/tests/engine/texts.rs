@@ -5,8 +5,8 @@ use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
 use flotilla_engine::{
-    Assignment, Effect, Phase, PlanRef, Rejection, RejectionCode, Reply, Undeliverable, codec,
-    reply,
+    AccessRejection, Assignment, ClusterRole, Effect, Grant, Permission, Phase, PlanRef, Rejection,
+    RejectionCode, Reply, Undeliverable, codec, reply,
 };
 use flotilla_engine::{Drift, ResumeRejection, StartRejection, WorkflowRejection};
 use serde::Serialize;
@@ -149,6 +149,11 @@ fn replies_of_data() -> Vec<Reply> {
             is_found: true,
             has_more: true,
         }),
+        Reply::TokenCreated(reply::TokenCreated {
+            id: samples::api_token(),
+            expires_at_ms: Some(9_000),
+        }),
+        Reply::TokenRevoked(reply::TokenRevoked { is_new: true }),
     ]
 }
 
@@ -428,6 +433,38 @@ fn rejections_of_data() -> Vec<Rejection> {
             max: 9,
         },
     ]
+    .into_iter()
+    .chain(of_access())
+    .collect()
+}
+
+fn of_access() -> impl Iterator<Item = Rejection> {
+    let (token, grant) = (
+        samples::api_token(),
+        Grant::InCluster(ClusterRole::ClusterAdmin),
+    );
+    let rejections = vec![
+        AccessRejection::CredentialMissing,
+        AccessRejection::CredentialUnknown,
+        AccessRejection::CredentialExpired(token),
+        AccessRejection::CredentialRevoked(token),
+        AccessRejection::PermissionDenied {
+            permissions: vec![Permission::TaskWork, Permission::WorkerControl],
+            scope: samples::namespace().into(),
+        },
+        AccessRejection::GrantExceedsOwn(grant.clone()),
+        AccessRejection::GrantOutOfScope {
+            grant,
+            scope: samples::namespace().into(),
+        },
+        AccessRejection::TokenGrantsInvalid { count: 33 },
+        AccessRejection::TokenNotFound(token),
+        AccessRejection::TokenEnded(token),
+        AccessRejection::TokenIdTaken(token),
+        AccessRejection::TokenSecretTaken,
+        AccessRejection::AccessNotBootstrapped,
+    ];
+    rejections.into_iter().map(Rejection::from)
 }
 
 fn effects() -> Vec<Effect> {

@@ -84,7 +84,7 @@ impl World {
             labels: BTreeMap::new(),
             slots: 1,
         };
-        let command = |body: Body| body.into_command(namespace.clone());
+        let command = |body: Body| body.into_command(namespace.clone()).by_anyone();
         let entry = Entry {
             stamp: Stamp {
                 now_ms: self.now_ms,

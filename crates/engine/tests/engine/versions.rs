@@ -9,8 +9,8 @@ use flotilla_engine::codec::{self, fingerprint};
 use flotilla_engine::definition::{Definition, DefinitionExtensions};
 use flotilla_engine::rows::{NamespaceRecord, Namespaces, decode_record, encode_record};
 use flotilla_engine::{
-    Body, Command, CreateNamespace, ENGINE_VERSION, ENGINE_VERSION_EXERCISE, Entry, Mark, NodeId,
-    Stamp,
+    Body, CommandEnvelope, CreateNamespace, ENGINE_VERSION, ENGINE_VERSION_EXERCISE, Entry, Mark,
+    NodeId, Stamp,
 };
 
 const MARK: Option<Mark> = Some(Mark(7));
@@ -27,8 +27,8 @@ fn marked() -> Definition {
     }
 }
 
-fn command(body: impl Into<Body>) -> Command {
-    body.into().into_command(samples::namespace())
+fn command(body: impl Into<Body>) -> CommandEnvelope {
+    body.into().into_command(samples::namespace()).by_anyone()
 }
 
 fn create(definition: Definition) -> Body {
@@ -58,10 +58,10 @@ fn a_record_is_written_in_the_oldest_version_that_holds_it() {
 fn a_command_is_written_in_the_oldest_version_that_holds_it() {
     let plain = command(CreateNamespace::default());
     let marked = command(CreateNamespace { mark: MARK });
-    assert_eq!(plain.body.since(), ENGINE_VERSION);
-    assert_eq!(marked.body.since(), ENGINE_VERSION_EXERCISE);
+    assert_eq!(plain.command.body.since(), ENGINE_VERSION);
+    assert_eq!(marked.command.body.since(), ENGINE_VERSION_EXERCISE);
     assert_eq!(marked.encode().len(), plain.encode().len() + 2);
-    for command in [plain, marked] {
+    for envelope in [plain, marked] {
         let entry = Entry {
             stamp: Stamp {
                 now_ms: 1_000,
@@ -69,10 +69,11 @@ fn a_command_is_written_in_the_oldest_version_that_holds_it() {
                 node: NodeId(1),
             },
             offers: Vec::new(),
-            commands: vec![command.clone()],
+            commands: vec![envelope.clone()],
         };
         assert_eq!(Entry::decode(&entry.encode()).unwrap(), entry);
-        assert_eq!(Command::decode(&command.encode()).unwrap(), command);
+        let decoded = CommandEnvelope::decode(&envelope.encode());
+        assert_eq!(decoded.unwrap(), envelope);
     }
 }
 

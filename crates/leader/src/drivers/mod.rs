@@ -28,7 +28,7 @@ use crate::hub::Hub;
 use crate::limits::OBLIGATION_DEADLINE;
 use crate::poller;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, Operation};
+use flotilla_engine::{Actor, Command, Operation};
 use flotilla_replica::JobKind;
 use futures::future::join_all;
 use std::sync::Arc;
@@ -79,13 +79,13 @@ impl Driver {
         &self,
         command: Command<O>,
     ) -> Result<O::Reply, Error> {
-        let command = command.untyped();
-        let (kind, scope) = (command.body.kind(), command.scope.clone());
+        let envelope = command.untyped().by(Actor::System);
+        let (kind, scope) = (envelope.command.body.kind(), envelope.command.scope.clone());
         let began = Instant::now();
         let submitted = self
             .context
             .replica
-            .submit(command, began + OBLIGATION_DEADLINE)
+            .submit(envelope, began + OBLIGATION_DEADLINE)
             .await;
         let observer = &self.context.observer;
         observer.command_ended(kind, &scope, began.elapsed());

@@ -15,7 +15,7 @@ use crate::membership::{StoredMembership, voters};
 use crate::proposal::{Commands, Proposal, encoded_bytes, slots};
 use crate::raft::type_config::{ConsensusHandle, TypeConfig};
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
-use flotilla_engine::{Command, Entry, NodeId, Offer, Stamp};
+use flotilla_engine::{CommandEnvelope, Entry, NodeId, Offer, Stamp};
 use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
@@ -72,7 +72,7 @@ impl Batcher {
     async fn propose(&self, taken: Vec<Submission>, permit: OwnedSemaphorePermit) {
         let (commands, senders): (Vec<_>, Senders) = taken
             .into_iter()
-            .map(|submission| (submission.command, submission.result_sender))
+            .map(|submission| (submission.envelope, submission.result_sender))
             .unzip();
         if !self.raft.is_leader() {
             refuse(senders);
@@ -110,7 +110,7 @@ impl Batcher {
         });
     }
 
-    fn entry(&self, commands: Vec<Command>) -> Entry {
+    fn entry(&self, commands: Vec<CommandEnvelope>) -> Entry {
         let mut offers = self.offers.take(commands.len(), OFFERS_BYTES_MAX);
         let excess = offers.split_off(fitting(&offers, OFFERS_BYTES_MAX));
         if !excess.is_empty() {
@@ -216,7 +216,7 @@ mod tests {
             seed: u64::MAX,
             node: NodeId(u64::MAX),
         };
-        let commands = vec![command];
+        let commands = vec![command.by_anyone()];
         let entry = Entry {
             stamp,
             offers,

@@ -55,7 +55,7 @@ impl FairLane {
     pub(super) fn add(&mut self, submission: Submission) {
         self.count += 1;
         self.bytes += submission.bytes;
-        let scope = &submission.command.scope;
+        let scope = &submission.envelope.command.scope;
         if let Some(queue) = self.by_scope.get_mut(scope) {
             queue.add(submission);
             return;
@@ -105,7 +105,7 @@ impl FairLane {
 
     /// Takes the newest command of the namespace whose commands cost most, unless that of `arriving` would cost no less.
     pub(super) fn pop_for(&mut self, arriving: &Submission) -> Option<Submission> {
-        let own = self.by_scope.get(&arriving.command.scope);
+        let own = self.by_scope.get(&arriving.envelope.command.scope);
         let own = own.map_or(0, |queue| queue.cost) + cost(arriving);
         let costliest = self.by_scope.iter().max_by_key(|(_, queue)| queue.cost);
         let (scope, _) = costliest.filter(|(_, queue)| queue.cost > own)?;
@@ -190,7 +190,7 @@ mod tests {
         command.scope = Namespace::new(namespace).expect("a name").into();
         let (result_sender, _) = oneshot::channel();
         Submission {
-            command,
+            envelope: command.by_anyone(),
             bytes,
             ticket: Arc::default(),
             result_sender,
@@ -212,7 +212,7 @@ mod tests {
     fn taken(lane: &mut FairLane, count: usize) -> Vec<String> {
         let taken = (0..count).filter_map(|_| lane.pop());
         taken
-            .map(|one| one.command.scope.as_str().to_owned())
+            .map(|one| one.envelope.command.scope.as_str().to_owned())
             .collect()
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let (mut large, mut small) = (0, 0);
         while large + small < 2 << 20 {
             let one = lane.pop().expect("both have more");
-            match one.command.scope.as_str() {
+            match one.envelope.command.scope.as_str() {
                 "large" => large += cost(&one),
                 _ => small += cost(&one),
             }
@@ -258,7 +258,7 @@ mod tests {
         let mut lane = lane(&[("noisy", 3, 100), ("quiet", 1, 100)]);
         let mut lost = |namespace: &str| {
             let lost = lane.pop_for(&submission(namespace, 100));
-            lost.map(|one| one.command.scope.as_str().to_owned())
+            lost.map(|one| one.envelope.command.scope.as_str().to_owned())
         };
         assert_eq!(lost("noisy"), None, "it has more than its share");
         assert_eq!(lost("new").as_deref(), Some("noisy"));

@@ -4,7 +4,7 @@ use crate::batch::fair_lane::FairLane;
 use crate::inspection::{PendingClass, PendingCommands};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::{ENTRY_COMMANDS_MAX, ENTRY_WEIGHT_BYTES_MAX};
-use flotilla_engine::{Admission, Command, CommandScope, Rejection, Reply};
+use flotilla_engine::{Admission, CommandEnvelope, CommandScope, Rejection, Reply};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
@@ -24,7 +24,7 @@ pub(crate) enum SubmissionResult {
 
 /// A queued command.
 pub(crate) struct Submission {
-    pub(crate) command: Command,
+    pub(crate) envelope: CommandEnvelope,
     pub(crate) bytes: usize,
     pub(crate) ticket: Arc<Ticket>,
     pub(crate) result_sender: oneshot::Sender<SubmissionResult>,
@@ -39,7 +39,7 @@ pub(crate) struct Arrival(u64);
 impl Submission {
     /// What it counts for in an entry.
     pub(super) fn weight(&self) -> usize {
-        self.command.weight(self.bytes)
+        self.envelope.command.weight(self.bytes)
     }
 
     /// Ends it because others need its place.
@@ -288,7 +288,7 @@ impl Queue {
 
 impl Lanes {
     fn has_room(&self, bounds: &QueueBounds, submission: &Submission) -> bool {
-        let (length, length_max, bytes_max) = match submission.command.body.admission() {
+        let (length, length_max, bytes_max) = match submission.envelope.command.body.admission() {
             Admission::Intake => (self.intake.len(), bounds.intake_max, bounds.bytes_max / 2),
             Admission::Progress => (
                 self.progress.len() + self.obligations.len(),
@@ -302,7 +302,7 @@ impl Lanes {
     /// Sheds commands of the same class until there is room for `submission`, if that is fair.
     fn make_room(&mut self, bounds: &QueueBounds, submission: &Submission) -> Result<(), Full> {
         while !self.has_room(bounds, submission) {
-            let lane = Lane::of(submission.command.body.admission());
+            let lane = Lane::of(submission.envelope.command.body.admission());
             let shed = self.lane(lane).pop_for(submission).ok_or(Full)?;
             self.weight -= shed.weight();
             shed.shed();
@@ -322,7 +322,9 @@ impl Lanes {
     /// namespaces.
     fn note_taken(&mut self, taken: &[Submission]) {
         let gathered = !std::mem::take(&mut self.has_other);
-        let namespaces = taken.iter().filter_map(|one| one.command.scope.namespace());
+        let namespaces = taken
+            .iter()
+            .filter_map(|one| one.envelope.command.scope.namespace());
         self.dominant = (gathered && namespaces.clone().count() >= DOMINANCE_COMMANDS_MIN)
             .then(|| dominant(namespaces).cloned())
             .flatten();
@@ -343,8 +345,8 @@ impl Lanes {
 
     fn add(&mut self, submission: Submission) {
         self.weight += submission.weight();
-        self.has_other |= self.is_other(&submission.command.scope);
-        let body = &submission.command.body;
+        self.has_other |= self.is_other(&submission.envelope.command.scope);
+        let body = &submission.envelope.command.body;
         let lane = match body.kind().is_obligation() {
             true => Lane::Obligations,
             false => Lane::of(body.admission()),
@@ -414,7 +416,7 @@ mod tests {
     use flotilla_engine::bytes::Bytes;
     use flotilla_engine::ids::StreamName;
     use flotilla_engine::limits::{ENTRY_BYTES_MAX, LISTED_ROW_BYTES};
-    use flotilla_engine::{AppendRecords, NewRecord, SweepRuns};
+    use flotilla_engine::{AppendRecords, Command, NewRecord, SweepRuns};
     use futures::FutureExt;
     use std::collections::BTreeMap;
     use std::pin::pin;
@@ -440,7 +442,7 @@ mod tests {
         let ticket = Arc::<Ticket>::default();
         let (result_sender, _) = oneshot::channel();
         queue.push(Submission {
-            command,
+            envelope: command.by_anyone(),
             bytes,
             ticket: Arc::clone(&ticket),
             result_sender,
@@ -522,8 +524,10 @@ mod tests {
         push_at(&queue, queue.arrive(), obligation.clone(), 1).unwrap();
         let entry = queue.take_entry();
         assert_eq!(entry.len(), ENTRY_COMMANDS_MAX);
-        assert_eq!(entry[0].command, obligation);
-        let intake = entry.iter().map(|one| one.command.body.admission());
+        assert_eq!(entry[0].envelope.command, obligation);
+        let intake = entry
+            .iter()
+            .map(|one| one.envelope.command.body.admission());
         let intake = intake.filter(|class| *class == Admission::Intake).count();
         assert_eq!(intake, ENTRY_COMMANDS_MAX / INTAKE_PART);
     }

@@ -188,7 +188,7 @@ mod tests {
         for _ in 0..count {
             let (result_sender, _) = oneshot::channel();
             let submission = Submission {
-                command: command(Admission::Progress),
+                envelope: command(Admission::Progress).by_anyone(),
                 bytes: 1,
                 ticket: Arc::default(),
                 result_sender,

@@ -16,7 +16,7 @@ use crate::network::protocol::{
 };
 use crate::network::snapshots::{self, Outgoing};
 use crate::proposal::Control;
-use flotilla_engine::{Command, NodeId, Rejection, Reply, codec};
+use flotilla_engine::{CommandEnvelope, NodeId, Rejection, Reply, codec};
 use futures::stream::{self, StreamExt};
 use openraft::async_runtime::watch::WatchReceiver;
 use std::future::ready;
@@ -349,10 +349,10 @@ async fn answer(
         return forward_response::Answer::NotLeader(NotLeader {});
     }
     match body {
-        Some(forward_request::Body::Command(bytes)) => match Command::decode(&bytes) {
-            Ok(command) => submitted(
+        Some(forward_request::Body::Command(bytes)) => match CommandEnvelope::decode(&bytes) {
+            Ok(envelope) => submitted(
                 core.submissions
-                    .submit_here(command, bytes.len(), deadline)
+                    .submit_here(envelope, bytes.len(), deadline)
                     .await,
             ),
             Err(error) => {

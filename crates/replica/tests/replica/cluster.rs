@@ -278,7 +278,7 @@ pub(crate) async fn submit(
 ) -> Result<Result<Reply, Rejection>, SubmitError> {
     let deadline = Instant::now() + LONG;
     loop {
-        match replica.submit(command.clone(), deadline).await {
+        match replica.submit(command.clone().by_anyone(), deadline).await {
             Err(SubmitError::NoLeader) if Instant::now() < deadline => {}
             submitted => return submitted,
         }

@@ -50,7 +50,9 @@ async fn a_member_without_a_quorum_takes_nothing_from_another_cluster_at_its_lea
 
     let read = member.read_index(Instant::now() + LONG).await;
     assert!(read.is_err(), "{read:?}");
-    let submitted = member.submit(register("x"), Instant::now() + LONG).await;
+    let submitted = member
+        .submit(register("x").by_anyone(), Instant::now() + LONG)
+        .await;
     assert!(submitted.is_err(), "{submitted:?}");
     let registered = submit_surely(&other, register("x")).await;
     assert_eq!(

@@ -66,7 +66,11 @@ async fn no_cluster_is_formed_before_every_first_member_is_up() {
     let is_said =
         matches!(&waiting, Err(FormError::Waiting(awaited)) if awaited.contains("node 3 at"));
     assert!(is_said, "{waiting:?}");
-    assert!(node.submit(register("pack"), deadline).await.is_err());
+    assert!(
+        node.submit(register("pack").by_anyone(), deadline)
+            .await
+            .is_err()
+    );
     assert_eq!(node.status().await.cluster_id, None);
     // The request remains in force, also at a node that starts later.
     cluster.stop(1).await;

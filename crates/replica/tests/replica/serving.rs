@@ -185,7 +185,11 @@ async fn without_a_quorum_commands_fail_as_retryable_within_their_deadline_and_s
     let refused = async {
         loop {
             let deadline = Instant::now() + Duration::from_millis(500);
-            match node.submit(register("ship"), deadline).await.unwrap_err() {
+            match node
+                .submit(register("ship").by_anyone(), deadline)
+                .await
+                .unwrap_err()
+            {
                 SubmitError::Unknown => {}
                 error => return error,
             }
@@ -223,7 +227,11 @@ async fn a_leader_that_lost_its_quorum_says_that_there_is_no_leader_and_not_that
     let refused = async {
         loop {
             let deadline = Instant::now() + Duration::from_millis(250);
-            match node.submit(register("ship"), deadline).await.unwrap_err() {
+            match node
+                .submit(register("ship").by_anyone(), deadline)
+                .await
+                .unwrap_err()
+            {
                 // It was proposed while another entry could be in flight.
                 SubmitError::Unknown => {}
                 error => return error,

@@ -1,5 +1,6 @@
 //! Converts the engine's views to gRPC messages, with one file per noun.
 
+pub(crate) mod access;
 pub(crate) mod action;
 pub(crate) mod action_run;
 pub(crate) mod cluster;

@@ -37,7 +37,7 @@ impl Job {
         ticket: SlotTicket,
         cancellation: CancellationToken,
     ) {
-        let gateway = self.shared.context.gateway.of(&self.namespace);
+        let gateway = self.shared.context.node_gateway.of(&self.namespace);
         let lease = Lease::of(&task, gateway.replica().now_ms());
         let length = lease.length();
         tokio::select! {
@@ -108,6 +108,7 @@ impl Job {
     async fn submit(&self, body: Body) -> Result<Reply, Refusal> {
         let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + COMMAND_DEADLINE;
-        self.shared.context.gateway.submit(command, deadline).await
+        let gateway = &self.shared.context.node_gateway;
+        gateway.submit(command, deadline).await
     }
 }

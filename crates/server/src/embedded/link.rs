@@ -31,7 +31,7 @@ impl Link {
         namespace: &Namespace,
         hello: v1::WorkerMessage,
     ) -> Result<Self, Status> {
-        let leadership = context.gateway.of(namespace).replica().leadership();
+        let leadership = context.node_gateway.of(namespace).replica().leadership();
         let leader = leadership.borrow().leader.clone();
         let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
         let endpoint = Endpoint::from_shared(format!("http://{}", leader.client_address))

@@ -86,7 +86,7 @@ pub(crate) fn start(context: Arc<Context>, slots: Arc<Slots>) -> JoinHandle<()> 
 
 /// Waits until the node is not drained; false if it stops first.
 async fn is_in_service(context: &Context) -> bool {
-    let mut drained = context.gateway.home().replica().drained();
+    let mut drained = context.node_gateway.home().replica().drained();
     tokio::select! {
         biased;
         () = context.shutdown.cancelled() => false,
@@ -96,14 +96,14 @@ async fn is_in_service(context: &Context) -> bool {
 
 /// Waits until the node is drained, or its replica has ended.
 async fn drained(context: &Context) {
-    let mut drained = context.gateway.home().replica().drained();
+    let mut drained = context.node_gateway.home().replica().drained();
     drop(drained.wait_for(|is_drained| *is_drained).await);
 }
 
 /// Keeps one worker for each namespace that has WASM actions.
 async fn supervise(shared: Shared) {
     let context = shared.context.clone();
-    let (gateway, stop) = (context.gateway.home(), shared.stop.clone());
+    let (gateway, stop) = (context.node_gateway.home(), shared.stop.clone());
     let mut subscription = gateway.replica().subscribe();
     let mut embedded_workers = EmbeddedWorkers::new(shared);
     let mut is_first = true;

@@ -117,7 +117,8 @@ impl Registration {
     async fn submit_within(&self, body: Body, time: Duration) -> Result<(), Refusal> {
         let command = body.into_command(self.namespace.clone());
         let deadline = Instant::now() + time;
-        self.context.gateway.submit(command, deadline).await?;
+        let gateway = &self.context.node_gateway;
+        gateway.submit(command, deadline).await?;
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl Registration {
         let deadline = Instant::now() + COMMAND_DEADLINE;
         let worker = self
             .context
-            .gateway
+            .node_gateway
             .of(&self.namespace)
             .read(Freshness::Linearizable, deadline, |reader| {
                 view::worker(reader, &self.namespace, &self.worker_id)

@@ -91,7 +91,7 @@ impl Runner {
         let call = Call {
             context: self.context.clone(),
             sandbox: self.sandbox.clone(),
-            store: Store::new(self.context.clone(), namespace.clone(), token, given_up),
+            store: Store::new(&self.context, namespace.clone(), token, given_up),
             module,
             limits: program.limits(),
             task,
@@ -131,11 +131,11 @@ impl Runner {
 
     /// Compiles the action's module. If the action was registered again meanwhile, the newer program runs.
     async fn compile(&self, key: &ActionKey) -> Result<Ready, Unavailable> {
-        let stored = decided(|| {
+        let stored = decided(async || {
             let (deadline, key) = (Instant::now() + READ_DEADLINE, key.clone());
-            let gateway = self.context.gateway.of(&key.0);
+            let gateway = self.context.node_gateway.of(&key.0);
             let load = move |reader: &dyn Reader| Program::load(reader, &key);
-            gateway.scan(Freshness::Linearizable, deadline, load)
+            gateway.scan(Freshness::Linearizable, deadline, load).await
         });
         let (program, module) = stored.await?.ok_or(Broken::Missing)?;
         let modules = &self.context.modules;
@@ -147,14 +147,15 @@ impl Runner {
     ///
     /// Without a leader, it waits for one: nothing has run yet, so no attempt should be lost.
     async fn program(&self, key: &ActionKey) -> Result<Option<Program>, Refusal> {
-        decided(|| {
+        decided(async || {
             let deadline = Instant::now() + READ_DEADLINE;
             self.context
-                .gateway
+                .node_gateway
                 .of(&key.0)
                 .read(Freshness::Linearizable, deadline, |reader| {
                     Program::find(reader, key)
                 })
+                .await
         })
         .await
     }

@@ -12,9 +12,11 @@
 //! in progress.
 
 use super::decided::decided;
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::services::find_key;
+use flotilla_engine::codec;
 use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::{Command, DeleteKey, Operation, RequestId, SetCondition, SetKey, TaskToken};
 use flotilla_wasm::{Host, KvError};
@@ -31,7 +33,7 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The keys of an action's namespace, as one attempt sees them.
 pub(super) struct Store {
-    context: Arc<Context>,
+    context: CallContext,
     runtime: Handle,
     scope: Scope,
     given_up: CancellationToken,
@@ -47,13 +49,13 @@ pub(super) struct Scope {
 impl Store {
     /// The store of one call, until `given_up`. Must be called within the runtime.
     pub(super) fn new(
-        context: Arc<Context>,
+        context: &Arc<Context>,
         namespace: Namespace,
         task: TaskToken,
         given_up: CancellationToken,
     ) -> Self {
         Self {
-            context,
+            context: CallContext::of_node(context),
             runtime: Handle::current(),
             scope: Scope {
                 namespace,
@@ -153,7 +155,7 @@ impl Scope {
             .chain_update(self.task.action_run.0.to_be_bytes())
             .chain_update(self.task.attempt.to_be_bytes())
             .chain_update(self.writes_count.to_be_bytes())
-            .chain_update(command.encode())
+            .chain_update(codec::encode(command))
             .finalize();
         let first = digest.first_chunk().expect("a digest has 32 bytes");
         RequestId(u128::from_be_bytes(*first)).without_time()

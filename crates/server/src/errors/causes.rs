@@ -4,7 +4,7 @@ use super::reason::ServerCode;
 use super::refusal::Refusal;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
-use flotilla_engine::{Rejection, StartRejection};
+use flotilla_engine::{AccessRejection, Rejection, StartRejection};
 use flotilla_replica::{
     BackupError, ChangeError, ChangeRefusal, FormError, InspectError, ReadError, Standstill,
     SubmitError,
@@ -14,6 +14,12 @@ use tonic::Code;
 
 /// How long to wait when other callers must finish first.
 const ROOM_DELAY: Duration = Duration::from_secs(1);
+
+impl From<AccessRejection> for Refusal {
+    fn from(rejection: AccessRejection) -> Self {
+        Rejection::from(rejection).into()
+    }
+}
 
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {

@@ -133,6 +133,10 @@ codes! {
         "An HTTP report lacks the header `Authorization: Bearer TOKEN`.";
     TokenMalformed "token_malformed" Unauthenticated
         "The `Authorization` header of an HTTP report does not hold a task token.";
+    CredentialMalformed "credential_malformed" Unauthenticated
+        "The metadata `authorization` of the call does not hold an API token, or holds one that was mistyped.";
+    CredentialUncheckable "credential_uncheckable" Unavailable
+        "The node does not know the credential, and could not ask the cluster; nothing was done.";
     PathNotFound "path_not_found" NotFound
         "The HTTP path does not exist.";
     MethodNotAllowed "method_not_allowed" Unimplemented
@@ -170,6 +174,8 @@ fn status(kind: RejectionKind) -> Code {
         // fast that only a retry helps.
         RejectionKind::Stale => Code::Unavailable,
         RejectionKind::Exhausted => Code::ResourceExhausted,
+        RejectionKind::Unauthenticated => Code::Unauthenticated,
+        RejectionKind::Forbidden => Code::PermissionDenied,
         RejectionKind::Internal => Code::Internal,
     }
 }

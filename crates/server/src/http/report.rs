@@ -1,6 +1,7 @@
 //! `POST /v1/tasks/{id}/report`: the outcome of an accepted task (W38).
 
 use super::problem::{Problem, json_response};
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
@@ -74,7 +75,11 @@ pub(super) async fn report(
     served
 }
 
-async fn serve(context: &Context, task_id: &str, request: Request) -> Result<Response, Problem> {
+async fn serve(
+    context: &Arc<Context>,
+    task_id: &str,
+    request: Request,
+) -> Result<Response, Problem> {
     let deadline = Instant::now() + DEADLINE_DEFAULT;
     let token = token(request.headers())?;
     if token.task_id() != task_id {
@@ -86,7 +91,8 @@ async fn serve(context: &Context, task_id: &str, request: Request) -> Result<Res
     let body = timeout_at(deadline, whole(request.into_body(), &memory)).await;
     let body = body.map_err(|_| too_slow())??;
     let request = parse_request(token, &body)?;
-    services::report(context, request, deadline).await?;
+    let context = CallContext::of_task_token(context);
+    services::report(&context, request, deadline).await?;
     Ok(json_response(StatusCode::OK, "{}".to_owned()))
 }
 

@@ -151,10 +151,10 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn commands_applied(&self, entry: &Entry, replies: &[Result<Reply, Rejection>]) {
-        for (command, reply) in entry.commands.iter().zip(replies) {
-            let counts = &self.commands[command.body.kind() as usize];
+        for (envelope, reply) in entry.commands.iter().zip(replies) {
+            let counts = &self.commands[envelope.command.body.kind() as usize];
             counts[usize::from(reply.is_err())].fetch_add(1, Ordering::Relaxed);
-            match (reply, &command.body) {
+            match (reply, &envelope.command.body) {
                 (Err(rejection), _) => {
                     let count = &self.rejections[rejection.code() as usize];
                     count.fetch_add(1, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl Observer for Metrics {
 mod tests {
     use super::*;
     use flotilla_engine::ids::Namespace;
-    use flotilla_engine::{BeginTerm, Command, FireTimer, Stamp, reply};
+    use flotilla_engine::{BeginTerm, CommandEnvelope, FireTimer, Stamp, reply};
     use flotilla_engine::{TimerKey, TimerKind};
     use flotilla_replica::Leader;
 
@@ -196,8 +196,9 @@ mod tests {
         Metrics::new()
     }
 
-    fn command(body: Body) -> Command {
+    fn command(body: Body) -> CommandEnvelope {
         body.into_command(Namespace::default_namespace())
+            .by_anyone()
     }
 
     fn knows(term: u64, leader: Option<u64>) -> Leadership {

@@ -64,7 +64,7 @@ pub(crate) async fn scrape(context: Arc<Context>) -> Option<String> {
 fn write(context: &Context) -> String {
     let mut page = Page::default();
     let metrics = &*context.metrics;
-    let gauges = context.gateway.home().replica().gauges();
+    let gauges = context.node_gateway.home().replica().gauges();
     node(&mut page, context);
     raft(&mut page, &gauges);
     raft_counters(&mut page, context);
@@ -119,7 +119,7 @@ fn raft(page: &mut Page, gauges: &Gauges) {
 
 fn raft_counters(page: &mut Page, context: &Context) {
     let metrics = &context.metrics;
-    let counters = context.gateway.home().replica().counters();
+    let counters = context.node_gateway.home().replica().counters();
     page.one(&RAFT_ELECTIONS, metrics.elections.load(Ordering::Relaxed));
     let changes = metrics.leader_changes.load(Ordering::Relaxed);
     page.one(&RAFT_LEADER_CHANGES, changes);
@@ -166,14 +166,14 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
         &REJECTIONS,
         rejections.map(|(code, count)| ([code], count.into())),
     );
-    let overdue = metrics.timers_overdue(context.gateway.home().replica().now_ms());
+    let overdue = metrics.timers_overdue(context.node_gateway.home().replica().now_ms());
     page.one(&TIMERS_OVERDUE, overdue.as_secs_f64());
     page.histograms(&TIMER_DELAY, [([], metrics.timer_delay.read())]);
 }
 
 /// The metrics from the state; no samples while the node must not read it.
 fn work(page: &mut Page, context: &Context) {
-    let state = context.gateway.home().read_here(State::read).ok();
+    let state = context.node_gateway.home().read_here(State::read).ok();
     let cluster = state.as_ref().map(|state| &state.cluster);
     page.maybe(&PANICS, cluster.map(|cluster| cluster.panics_count));
     page.maybe(&RUNS, cluster.map(|cluster| cluster.run_count));

@@ -17,7 +17,7 @@ pub(crate) async fn usage(context: Arc<Context>) -> Option<v1::NodeUsage> {
 
 fn look(context: &Context) -> v1::NodeUsage {
     let metrics = &context.metrics;
-    let counters = context.gateway.home().replica().counters();
+    let counters = context.node_gateway.home().replica().counters();
     let process = Process::now();
     v1::NodeUsage {
         node_id: context.node.0,

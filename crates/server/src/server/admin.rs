@@ -43,7 +43,7 @@ fn router(context: &Arc<Context>) -> Router {
         receiver.bounded(request.map(tonic::body::Body::new))
     });
     let middleware = Middleware::new(
-        context.gateway.home().replica().leadership(),
+        context.node_gateway.home().replica().leadership(),
         context.metrics.requests.clone(),
         context.tracer.clone(),
         PortMemory {

@@ -16,7 +16,7 @@ impl Observer for NodeObserver {
     }
 
     fn command_ended(&self, kind: CommandKind, scope: &CommandScope, elapsed: Duration) {
-        let slow_commands = self.0.gateway.slow_commands();
+        let slow_commands = self.0.node_gateway.slow_commands();
         slow_commands.observe(kind, scope, elapsed);
     }
 }
@@ -24,7 +24,7 @@ impl Observer for NodeObserver {
 /// Starts the leader's parts, which wait until the node leads. They end with `context.shutdown`.
 pub(super) fn start(context: &Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
     flotilla_leader::start(flotilla_leader::Context {
-        replica: context.gateway.home().replica().clone(),
+        replica: context.node_gateway.home().replica().clone(),
         hub,
         schemas: Arc::clone(&context.schemas),
         observer: Arc::new(NodeObserver(Arc::clone(context))),

@@ -109,7 +109,7 @@ impl Server {
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            gateway: Gateway::new(replica, slow_commands, &memory.reads),
+            node_gateway: Gateway::new(replica, slow_commands, &memory.reads),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
@@ -174,7 +174,7 @@ impl Server {
 
     /// Whether the node can continue, as `/livez` reports: a function that outlives the server.
     pub fn liveness(&self) -> impl Fn() -> bool + Send + use<> {
-        let fatal = self.context.gateway.home().replica().fatal();
+        let fatal = self.context.node_gateway.home().replica().fatal();
         move || fatal.borrow().is_none()
     }
 
@@ -184,14 +184,14 @@ impl Server {
     /// # Errors
     /// [`ServerError::Form`] if this node is not a first member, or the cluster cannot be formed in an hour.
     pub async fn form(&self) -> Result<(), ServerError> {
-        let replica = self.context.gateway.home().replica();
+        let replica = self.context.node_gateway.home().replica();
         replica.form(Instant::now() + FORMATION_TIMEOUT).await?;
         Ok(())
     }
 
     /// What this node waits for until a leader serves it, as far as it can learn it within a second.
     pub async fn awaited(&self) -> String {
-        let replica = self.context.gateway.home().replica();
+        let replica = self.context.node_gateway.home().replica();
         match replica.awaited() {
             Some(awaited) => awaited,
             None => replica.status().await.awaited(),
@@ -204,7 +204,7 @@ impl Server {
     /// [`ServerError::Fatal`] if the replica cannot continue, [`ServerError::Stopped`] if the node
     /// is stopped meanwhile.
     pub async fn ready(&self) -> Result<(), ServerError> {
-        let replica = self.context.gateway.home().replica();
+        let replica = self.context.node_gateway.home().replica();
         loop {
             tokio::select! {
                 error = fatal(replica) => return Err(error),
@@ -227,7 +227,7 @@ impl Server {
         mut self,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServerError> {
-        let replica = self.context.gateway.home().replica();
+        let replica = self.context.node_gateway.home().replica();
         let result = tokio::select! {
             () = shutdown => Ok(()),
             error = fatal(replica) => Err(error),
@@ -247,7 +247,7 @@ impl Server {
     async fn stop(mut self) {
         tracing::info!("the node is stopping");
         // First: while this node drains, it would fire no timers and assign no tasks.
-        self.context.gateway.home().replica().hand_over().await;
+        self.context.node_gateway.home().replica().hand_over().await;
         self.context.shutdown.cancel();
         let ended = timeout(STOP_GRACE, join_all(self.tasks.drain(..))).await;
         for error in ended
@@ -261,7 +261,7 @@ impl Server {
         if !self.serving.is_finished() && timeout(STOP_GRACE, &mut self.serving).await.is_err() {
             self.serving.abort();
         }
-        self.context.gateway.home().replica().shutdown().await;
+        self.context.node_gateway.home().replica().shutdown().await;
         if let Some(tracer) = self.context.tracer.clone() {
             // Spans that could not be sent are lost; the log says so.
             drop(tokio::task::spawn_blocking(move || tracer.stop()).await);

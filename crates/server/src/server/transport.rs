@@ -7,9 +7,10 @@ use crate::memory::Memory;
 use crate::middleware::{Middleware, PortMemory};
 use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
-use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
+use crate::services::{Accesses, Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::Workers;
 use flotilla_api::FILE_DESCRIPTOR_SET;
+use flotilla_api::v1::access_service_server::AccessServiceServer;
 use flotilla_api::v1::action_service_server::ActionServiceServer;
 use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
 use flotilla_api::v1::kv_service_server::KvServiceServer;
@@ -59,6 +60,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()));
     let keys = KvServiceServer::new(Keys::new(context.clone()));
     let namespaces = NamespaceServiceServer::new(Namespaces::new(context.clone()));
+    let accesses = AccessServiceServer::new(Accesses::new(context.clone()));
     let streams = StreamServiceServer::new(Streams::new(context.clone()));
     let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
@@ -66,6 +68,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
         .add_service(workers.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(clusters.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(keys.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(accesses.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(namespaces.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(streams.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(reflection);
@@ -80,7 +83,7 @@ pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Se
     let responses = Responses::new(memory.responses.clone(), memory.views.clone());
     let receiver = receiver(memory, &responses);
     let middleware = Middleware::new(
-        context.gateway.home().replica().leadership(),
+        context.node_gateway.home().replica().leadership(),
         requests,
         context.tracer.clone(),
         PortMemory {

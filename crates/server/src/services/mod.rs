@@ -2,6 +2,7 @@
 //!
 //! The worker service is with the open polls in `workers`.
 
+mod access;
 mod action;
 mod cluster;
 mod kv;
@@ -10,6 +11,7 @@ mod plan;
 mod stream;
 mod workflow;
 
+pub(crate) use access::Accesses;
 pub(crate) use action::{Actions, report};
 pub(crate) use cluster::Clusters;
 pub(crate) use kv::{Keys, find as find_key};

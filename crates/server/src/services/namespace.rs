@@ -1,6 +1,7 @@
 //! The namespace service (A41).
 
 use super::serve_call;
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::faults::exercise;
@@ -35,8 +36,9 @@ impl NamespaceService for Namespaces {
         &self,
         call: Call<v1::CreateNamespaceRequest>,
     ) -> CallResult<v1::CreateNamespaceResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            create(&self.context, request, deadline)
+            create(&context, request, deadline)
         })
         .await
     }
@@ -45,25 +47,24 @@ impl NamespaceService for Namespaces {
         &self,
         call: Call<v1::ListNamespacesRequest>,
     ) -> CallResult<v1::ListNamespacesResponse> {
-        serve_call(call, |deadline, request| {
-            list(&self.context, request, deadline)
-        })
-        .await
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(call, |deadline, request| list(&context, request, deadline)).await
     }
 
     async fn delete_namespace(
         &self,
         call: Call<v1::DeleteNamespaceRequest>,
     ) -> CallResult<v1::DeleteNamespaceResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            delete(&self.context, request, deadline)
+            delete(&context, request, deadline)
         })
         .await
     }
 }
 
 async fn create(
-    context: &Context,
+    context: &CallContext,
     request: v1::CreateNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::CreateNamespaceResponse, Refusal> {
@@ -80,12 +81,23 @@ async fn create(
 }
 
 async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListNamespacesRequest,
     deadline: Instant,
 ) -> Result<v1::ListNamespacesResponse, Refusal> {
     let page = request::page(request.limit, &request.page_token)?;
-    let list = move |reader: &dyn Reader| view::namespaces(reader, page.range());
+    let actor = context.gateway.actor().clone();
+    let list = move |reader: &dyn Reader| {
+        let mut found = view::namespaces(reader, page.range())?;
+        let mut shown = Vec::with_capacity(found.items.len());
+        for item in found.items {
+            if view::has_grant_in(reader, &actor, &item.0)? {
+                shown.push(item);
+            }
+        }
+        found.items = shown;
+        Ok(found)
+    };
     let found = context
         .gateway
         .home()
@@ -102,7 +114,7 @@ async fn list(
 }
 
 async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteNamespaceResponse, Refusal> {

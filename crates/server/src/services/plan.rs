@@ -1,6 +1,7 @@
 //! The plan service (W31): shows and resets the state of a plan's executors.
 
 use super::{Lookup, serve_call};
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -33,25 +34,21 @@ impl PlanService for Plans {
         &self,
         call: Request<v1::GetPlanRequest>,
     ) -> Result<Response<v1::PlanStatus>, Status> {
-        serve_call(call, |deadline, request| {
-            get(&self.context, request, deadline)
-        })
-        .await
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(call, |deadline, request| get(&context, request, deadline)).await
     }
 
     async fn reset_plan(
         &self,
         call: Request<v1::ResetPlanRequest>,
     ) -> Result<Response<v1::ResetPlanResponse>, Status> {
-        serve_call(call, |deadline, request| {
-            reset(&self.context, request, deadline)
-        })
-        .await
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(call, |deadline, request| reset(&context, request, deadline)).await
     }
 }
 
 async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetPlanRequest,
     deadline: Instant,
 ) -> Result<v1::PlanStatus, Refusal> {
@@ -80,7 +77,7 @@ async fn get(
 }
 
 async fn reset(
-    context: &Context,
+    context: &CallContext,
     request: v1::ResetPlanRequest,
     deadline: Instant,
 ) -> Result<v1::ResetPlanResponse, Refusal> {

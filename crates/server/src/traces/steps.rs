@@ -55,7 +55,7 @@ async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
         Ok(left)
     };
     // The entry is one of this node's only group.
-    let gateway = context.gateway.home();
+    let gateway = context.node_gateway.home();
     match gateway.scan_here(read).await {
         Ok(visits) => {
             for visit in visits {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// belongs to no step, or its trace is not sampled.
 pub(crate) fn carried(context: &Context, token: &TaskToken) -> Option<String> {
     let tracer = context.tracer.as_ref()?;
-    let gateway = context.gateway.of_task(token);
+    let gateway = context.node_gateway.of_task(token);
     let visit = gateway.read_here(|reader| view::task_visit(reader, token.action_run));
     // A task whose trace cannot be read is delivered anyway.
     let visit = visit.ok()??;

@@ -1,6 +1,6 @@
 //! Converts tasks to the wire format.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::http;
 use crate::traces;
@@ -13,7 +13,7 @@ use v1::server_message::Message;
 
 /// Reads a task that is being sent to a worker, with its input.
 pub(super) fn read(
-    context: &Context,
+    context: &CallContext,
     assignment: Assignment,
 ) -> Result<v1::TaskAssignment, Refusal> {
     let reference = assignment.input;
@@ -26,7 +26,7 @@ pub(super) fn read(
 
 /// The wire form of a task.
 pub(super) fn to_wire(
-    context: &Context,
+    context: &CallContext,
     assignment: Assignment,
     input: Json,
 ) -> v1::TaskAssignment {

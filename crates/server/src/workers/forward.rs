@@ -1,7 +1,7 @@
 //! Forwards a poll to the leader: polls are in the leader's memory, so any node accepts them, but
 //! only the leader can serve them.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, LEADER_CONNECT_DEADLINE, LEADER_KEEPALIVE};
 use crate::request;
@@ -34,7 +34,7 @@ impl Leaders {
     /// Asks the leader of the namespace for tasks.
     pub(super) async fn await_tasks(
         &self,
-        context: &Context,
+        context: &CallContext,
         request: v1::AwaitRequest,
         deadline: Instant,
     ) -> Result<v1::AwaitResponse, Status> {
@@ -48,6 +48,7 @@ impl Leaders {
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
         let mark = MetadataValue::from_static("1");
         request.metadata_mut().insert(FORWARDED, mark);
+        context.show_credential(request.metadata_mut());
         let mut leader =
             WorkerServiceClient::new(channel).max_decoding_message_size(AWAIT_BYTES_MAX);
         let response = leader.r#await(request).await;
@@ -56,7 +57,7 @@ impl Leaders {
             .map_err(relay_status)
     }
 
-    fn channel(&self, context: &Context, address: &str) -> Result<Channel, Status> {
+    fn channel(&self, context: &CallContext, address: &str) -> Result<Channel, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(address) {
             return Ok(channel.clone());

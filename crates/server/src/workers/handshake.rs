@@ -1,6 +1,6 @@
 //! The handshake of a poll: the worker's hello.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::limits::HELD_TASKS_MAX;
 use crate::request;
@@ -54,8 +54,11 @@ impl Handshake {
     }
 
     /// Opens the worker's poll.
-    pub(super) fn open(self, context: &Context, hub: &Arc<Hub>) -> Result<Session, Refusal> {
-        let replica = context.gateway.of(&self.poller.key.namespace).replica();
+    pub(super) fn open(self, context: &CallContext, hub: &Arc<Hub>) -> Result<Session, Refusal> {
+        let group = context.gateway.of(&self.poller.key.namespace);
+        // The worker may have been registered with another credential.
+        group.check_here()?;
+        let replica = group.replica();
         let request = self.poller.request(replica)?;
         self.check_actions(request.is_embedded)?;
         Ok(Session::open(hub, replica, self.poller, request)?)

@@ -2,7 +2,7 @@
 
 use super::assignment;
 use super::handshake::Handshake;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_BYTES_MAX, AWAIT_MS_DEFAULT, AWAIT_MS_MAX};
 use crate::watch::cut_off;
@@ -38,7 +38,7 @@ pub(super) fn wait_of(request: &v1::AwaitRequest) -> Duration {
 /// A poll that is closed meanwhile returns what it has: the worker polls again and finds the new
 /// leader. Tasks that were assigned to it and are not in the response are redelivered then.
 pub(super) async fn await_tasks(
-    context: &Context,
+    context: &CallContext,
     hub: &Arc<Hub>,
     request: v1::AwaitRequest,
 ) -> Result<v1::AwaitResponse, Refusal> {
@@ -73,7 +73,7 @@ pub(super) async fn await_tasks(
 
 /// Waits for the first message, then takes those that came with it.
 async fn gather(
-    context: &Context,
+    context: &CallContext,
     session: &mut Session,
     gathered: &mut TaskBatch,
     deadline: Instant,
@@ -107,7 +107,7 @@ impl TaskBatch {
     }
 
     /// Adds what the worker has to know about a task that is leased to it; false if there is no room for it.
-    fn add_leased(&mut self, context: &Context, leased: LeasedTask) -> bool {
+    fn add_leased(&mut self, context: &CallContext, leased: LeasedTask) -> bool {
         let LeasedTask { missing, cancelled } = leased;
         let has_room =
             missing.is_none_or(|(task, input)| self.add(assignment::to_wire(context, task, input)));

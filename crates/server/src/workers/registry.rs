@@ -1,7 +1,7 @@
 //! The registry's calls: workers register, send heartbeats, drain and deregister (A20, A21).
 
 use super::records;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `Register`.
 pub(super) async fn register(
-    context: &Context,
+    context: &CallContext,
     request: v1::RegisterRequest,
     deadline: Instant,
 ) -> Result<v1::RegisterResponse, Refusal> {
@@ -37,7 +37,7 @@ pub(super) async fn register(
 
 /// Serves `Heartbeat`.
 pub(super) async fn heartbeat(
-    context: &Context,
+    context: &CallContext,
     request: v1::HeartbeatRequest,
     deadline: Instant,
 ) -> Result<v1::HeartbeatResponse, Refusal> {
@@ -63,7 +63,7 @@ pub(super) async fn heartbeat(
 
 /// Serves `Drain`.
 pub(super) async fn drain(
-    context: &Context,
+    context: &CallContext,
     request: v1::DrainRequest,
     deadline: Instant,
 ) -> Result<v1::DrainResponse, Refusal> {
@@ -82,7 +82,7 @@ pub(super) async fn drain(
 
 /// Serves `Deregister`.
 pub(super) async fn deregister(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeregisterRequest,
     deadline: Instant,
 ) -> Result<v1::DeregisterResponse, Refusal> {
@@ -101,7 +101,7 @@ pub(super) async fn deregister(
 
 /// Serves `ListWorkers`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListWorkersRequest,
     deadline: Instant,
 ) -> Result<v1::ListWorkersResponse, Refusal> {
@@ -122,7 +122,7 @@ pub(super) async fn list(
 
 /// Serves `GetWorker`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetWorkerRequest,
     deadline: Instant,
 ) -> Result<v1::WorkerRecord, Refusal> {
@@ -132,7 +132,7 @@ pub(super) async fn get(
 }
 
 async fn read(
-    context: &Context,
+    context: &CallContext,
     namespace: Namespace,
     id: WorkerId,
     deadline: Instant,

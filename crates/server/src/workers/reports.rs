@@ -2,7 +2,7 @@
 //! A5, A20).
 
 use super::handshake::bounded;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::limits::{REPORT_DEADLINE, REPORTS_BATCH_MAX};
 use crate::request;
@@ -14,13 +14,12 @@ use flotilla_engine::{
 };
 use flotilla_leader::WorkerKey;
 use futures::future::join_all;
-use std::sync::Arc;
 use tokio::time::Instant;
 use v1::worker_message::Message as Inbound;
 
 /// Submits a report from a worker's stream.
 pub(super) async fn submit_report(
-    context: Arc<Context>,
+    context: CallContext,
     key: WorkerKey,
     incarnation: u64,
     inbound: Inbound,
@@ -51,7 +50,7 @@ pub(super) async fn submit_report(
 
 /// Submits the items of a batch together: they travel in one entry.
 pub(super) async fn submit_all(
-    context: &Context,
+    context: &CallContext,
     namespace: &str,
     bodies: Vec<Result<Body, Refusal>>,
     deadline: Instant,
@@ -66,7 +65,7 @@ pub(super) async fn submit_all(
 
 /// Submits one report and returns its result.
 async fn submit(
-    context: &Context,
+    context: &CallContext,
     namespace: Namespace,
     body: Result<Body, Refusal>,
     deadline: Instant,
@@ -95,7 +94,7 @@ async fn submit(
 
 /// The command of a completion.
 pub(super) fn completion_body(
-    context: &Context,
+    context: &CallContext,
     completion: v1::TaskCompletion,
 ) -> Result<Body, Refusal> {
     let (delay_ms, not_before_ms) = (completion.delay_ms, completion.not_before_ms);
@@ -105,7 +104,7 @@ pub(super) fn completion_body(
         token,
         outcome: request::outcome(completion.outcome)?,
         output: request::json(&completion.output, "output", "null")?,
-        not_before: request::not_before(gateway, delay_ms, not_before_ms)?,
+        not_before: request::not_before(&gateway, delay_ms, not_before_ms)?,
         state_patch: request::state_patch(&completion.state_patch)?,
         usage: request::usage(&completion.usage)?,
     }))
@@ -119,7 +118,10 @@ pub(super) fn acceptance_body(acceptance: &v1::TaskAcceptance) -> Result<Body, R
 }
 
 /// The command of a failure.
-pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Result<Body, Refusal> {
+pub(super) fn failure_body(
+    context: &CallContext,
+    failure: v1::TaskFailure,
+) -> Result<Body, Refusal> {
     let kind = match failure.kind() {
         v1::FailKind::Unspecified | v1::FailKind::Retry => FailKind::Retry,
         v1::FailKind::NoRetry => FailKind::NoRetry,
@@ -133,7 +135,7 @@ pub(super) fn failure_body(context: &Context, failure: v1::TaskFailure) -> Resul
         code: Some(failure.code).filter(|code| !code.is_empty()),
         message: failure.message,
         outcome: FailureOutcome::Failure,
-        not_before: request::not_before(gateway, failure.delay_ms, failure.not_before_ms)?,
+        not_before: request::not_before(&gateway, failure.delay_ms, failure.not_before_ms)?,
         state_patch: request::state_patch(&failure.state_patch)?,
         usage: request::usage(&failure.usage)?,
     }))

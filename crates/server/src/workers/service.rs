@@ -5,6 +5,7 @@ use super::long_poll::{self, wait_of};
 use super::registry;
 use super::reports::{self, acceptance_body, completion_body, failure_body, token, touch_body};
 use super::session::{Connection, Incoming, Outgoing};
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
@@ -41,20 +42,21 @@ impl Workers {
     /// Waits for tasks, at the leader.
     async fn await_tasks(
         &self,
+        context: &CallContext,
         request: v1::AwaitRequest,
         is_forwarded: bool,
     ) -> Result<v1::AwaitResponse, Status> {
         if self.is_taking_polls().await {
-            return Ok(long_poll::await_tasks(&self.context, &self.hub, request).await?);
+            return Ok(long_poll::await_tasks(context, &self.hub, request).await?);
         }
         if is_forwarded {
             return Err(Refusal::not_leader().into());
         }
         let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
-        let response = self.leaders.await_tasks(&self.context, request, deadline);
+        let response = self.leaders.await_tasks(context, request, deadline);
         tokio::select! {
             response = response => response,
-            refusal = interrupted(&self.context) => Err(refusal.into()),
+            refusal = interrupted(context) => Err(refusal.into()),
         }
     }
 
@@ -62,7 +64,7 @@ impl Workers {
     /// later, and this waits for that moment. Opening a poll gives the definite answer.
     async fn is_taking_polls(&self) -> bool {
         // The hub is that of the only group.
-        let leadership = self.context.gateway.home().replica().leadership();
+        let leadership = self.context.node_gateway.home().replica().leadership();
         let is_leading = {
             let leadership = leadership.borrow();
             leadership.is_self && leadership.is_ready
@@ -79,8 +81,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::RegisterRequest>,
     ) -> Result<Response<v1::RegisterResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::register(&self.context, request, deadline)
+            registry::register(&context, request, deadline)
         })
         .await
     }
@@ -89,8 +92,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::HeartbeatRequest>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::heartbeat(&self.context, request, deadline)
+            registry::heartbeat(&context, request, deadline)
         })
         .await
     }
@@ -99,8 +103,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::drain(&self.context, request, deadline)
+            registry::drain(&context, request, deadline)
         })
         .await
     }
@@ -109,8 +114,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::DeregisterRequest>,
     ) -> Result<Response<v1::DeregisterResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::deregister(&self.context, request, deadline)
+            registry::deregister(&context, request, deadline)
         })
         .await
     }
@@ -119,8 +125,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::list(&self.context, request, deadline)
+            registry::list(&context, request, deadline)
         })
         .await
     }
@@ -129,8 +136,9 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::GetWorkerRequest>,
     ) -> Result<Response<v1::WorkerRecord>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::get(&self.context, request, deadline)
+            registry::get(&context, request, deadline)
         })
         .await
     }
@@ -139,9 +147,12 @@ impl WorkerService for Workers {
         &self,
         request: Request<v1::AwaitRequest>,
     ) -> Result<Response<v1::AwaitResponse>, Status> {
+        let context = CallContext::of(&self.context, &request).await?;
         let is_forwarded = is_forwarded(request.metadata());
         let memory = ResponseMemory::of(&request)?;
-        let response = self.await_tasks(request.into_inner(), is_forwarded).await?;
+        let response = self
+            .await_tasks(&context, request.into_inner(), is_forwarded)
+            .await?;
         // Tasks of a response that is not sent are redelivered at the next poll.
         Ok(memory.respond(response)?)
     }
@@ -150,13 +161,14 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::CompleteRequest>,
     ) -> Result<Response<v1::CompleteResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let bodies = request
                 .completions
                 .into_iter()
-                .map(|completion| completion_body(&self.context, completion))
+                .map(|completion| completion_body(&context, completion))
                 .collect();
-            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
+            let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::CompleteResponse {
                 results: results.await?,
             })
@@ -168,9 +180,10 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::AcceptRequest>,
     ) -> Result<Response<v1::AcceptResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let bodies = request.acceptances.iter().map(acceptance_body).collect();
-            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
+            let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::AcceptResponse {
                 results: results.await?,
             })
@@ -182,12 +195,13 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::FailRequest>,
     ) -> Result<Response<v1::FailResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let failures = request.failures.into_iter();
             let bodies = failures
-                .map(|failure| failure_body(&self.context, failure))
+                .map(|failure| failure_body(&context, failure))
                 .collect();
-            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
+            let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::FailResponse {
                 results: results.await?,
             })
@@ -199,9 +213,10 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::TouchRequest>,
     ) -> Result<Response<v1::TouchResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let bodies = request.touches.iter().map(touch_body).collect();
-            let results = reports::submit_all(&self.context, &request.namespace, bodies, deadline);
+            let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::TouchResponse {
                 results: results.await?,
             })
@@ -213,6 +228,7 @@ impl WorkerService for Workers {
         &self,
         call: Request<v1::AddTaskInfoRequest>,
     ) -> Result<Response<v1::AddTaskInfoResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let command = Command {
                 request_id: Some(request::request_id(&request.request_id)?),
@@ -222,8 +238,7 @@ impl WorkerService for Workers {
                     content: request::info(&request.content)?,
                 },
             };
-            let reply::InfoAdded { number } =
-                self.context.gateway.submit(command, deadline).await?;
+            let reply::InfoAdded { number } = context.gateway.submit(command, deadline).await?;
             Ok(v1::AddTaskInfoResponse { number })
         })
         .await
@@ -233,10 +248,11 @@ impl WorkerService for Workers {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
+        let context = CallContext::of(&self.context, &request).await?;
         if !self.is_taking_polls().await {
             return Err(Refusal::not_leader().into());
         }
-        let (context, hub) = (self.context.clone(), self.hub.clone());
+        let (context, hub) = (context.clone(), self.hub.clone());
         let responses = ResponseMemory::of(&request)?;
         let incoming = Incoming {
             arrived: ArrivedMessages::of(&request)?,

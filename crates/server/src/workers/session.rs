@@ -4,7 +4,7 @@ use super::assignment;
 use super::handshake::{Handshake, bounded};
 use super::outbox::{Outbox, ReportResult};
 use super::reports;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{
     HELLO_DEADLINE, OUTGOING_BYTES_MAX, OUTGOING_MESSAGES_MAX, REPORTS_BATCH_MAX,
@@ -51,7 +51,7 @@ impl Incoming {
 
 /// The two ends of a stream and its context.
 pub(super) struct Connection {
-    context: Arc<Context>,
+    context: CallContext,
     hub: Arc<Hub>,
     incoming: Incoming,
     outgoing: Sender<Counted<Result<v1::ServerMessage, Status>>>,
@@ -92,7 +92,7 @@ impl From<PollClosed> for Refusal {
 impl Connection {
     /// A connection over the worker's end of a stream, and the messages to the worker.
     pub(super) fn new(
-        context: Arc<Context>,
+        context: CallContext,
         hub: Arc<Hub>,
         incoming: Incoming,
         responses: ResponseMemory,
@@ -369,7 +369,7 @@ impl WorkerStream<'_> {
         report: NumberedReport,
         memory: MessageMemory,
     ) -> impl Future<Output = ReportResult> + use<> {
-        let context = Arc::clone(&self.connection.context);
+        let context = self.connection.context.clone();
         let poller = self.session.poller();
         let (key, incarnation) = (poller.key.clone(), poller.incarnation);
         let (sequence, inbound) = report;

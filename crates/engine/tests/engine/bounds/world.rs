@@ -52,7 +52,10 @@ impl World {
         self.raft_index += 1;
         let commands = bodies
             .into_iter()
-            .map(|body| body.into_command(Namespace::default_namespace()))
+            .map(|body| {
+                body.into_command(Namespace::default_namespace())
+                    .by_anyone()
+            })
             .collect();
         let offer = Offer {
             namespace: Namespace::default_namespace(),

@@ -257,7 +257,7 @@ fn reached_by(player: &mut Player, history: &[Move]) -> BTreeSet<String> {
         .iter()
         .filter(|(_, applied)| applied.replies[0].is_ok());
     let mut reached: BTreeSet<String> = accepted
-        .map(|(entry, _)| first_word(&entry.commands[0].body))
+        .map(|(entry, _)| first_word(&entry.commands[0].command.body))
         .collect();
     for (_, record) in invariants::rows::<History>(&player.store, &()) {
         reached.extend(record.events.iter().map(|event| match &event.kind {
@@ -339,7 +339,7 @@ fn check_quarantine(change: &Change<'_>, damaged: RunNumber) -> Result<(), TestC
     if let Some(schedule) = quarantine::counting_schedule(before, damaged) {
         expected.insert(encode_key::<Schedules>(&schedule));
     }
-    if let Body::FireTimer(fire) = &entry.commands[0].body {
+    if let Body::FireTimer(fire) = &entry.commands[0].command.body {
         let timer = encode_key::<Timers>(&fire.timer);
         if let Some(written) = writes.get(&timer) {
             prop_assert_eq!(written, None);

@@ -18,13 +18,13 @@ use flotilla_engine::rows::{
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, Budgets, CancelActionRun, CancelRun,
-    Command, CompleteTask, CreateDefinition, DeleteAction, DeleteWorkflow, Departure,
-    DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry, FailKind,
-    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction, NodeId,
-    Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId,
-    RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, TraceContext,
-    VersionChoice, view,
+    Command, CommandEnvelope, CompleteTask, CreateDefinition, DeleteAction, DeleteWorkflow,
+    Departure, DeregisterWorker, DrainWorker, DueTime, ENGINE_VERSION, Effect, Engine, Entry,
+    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache, InvokeAction,
+    NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask,
+    RequestId, RequeueDeadLetters, ResetPlan, ResumeRun, SetActionEnabled, SetWorkflowEnabled,
+    SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask,
+    TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -113,7 +113,7 @@ impl Player {
         });
         Entry {
             stamp: self.stamp(),
-            commands: commands.collect(),
+            commands: commands.map(Command::by_anyone).collect(),
             offers: (0..)
                 .zip(&one.offers)
                 .map(|(poll, plan)| offer(poll, plan))
@@ -401,8 +401,9 @@ impl Player {
 }
 
 /// A command in the default namespace.
-pub(super) fn command(body: Body) -> Command {
+pub(super) fn command(body: Body) -> CommandEnvelope {
     body.into_command(Namespace::default_namespace())
+        .by_anyone()
 }
 
 /// Only what callers keep lives in two namespaces.

@@ -245,7 +245,7 @@ fn is_failure(outcome: &OutcomeName) -> bool {
 }
 
 fn is_forced_cancel(entry: &Entry) -> bool {
-    let mut bodies = entry.commands.iter().map(|command| &command.body);
+    let mut bodies = entry.commands.iter().map(|envelope| &envelope.command.body);
     bodies.any(|body| matches!(body, Body::CancelRun(cancel) if cancel.is_forced))
 }
 

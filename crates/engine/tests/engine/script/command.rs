@@ -2,7 +2,9 @@
 
 use super::line::{Line, long_texts};
 use super::pattern::lock;
-use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
+use super::{
+    access, dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World,
+};
 use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Comment, EventName, ExecutorName, IdempotencyKey, Namespace,
@@ -16,21 +18,23 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::{
     AcceptTask, AddInfo, AddTaskInfo, AssignTasks, BeginTerm, Body, CancelActionRun, CancelRun,
-    Command, CompleteStep, CompleteTask, CreateDefinition, DecideApproval, DecideLocks,
-    DecideSchemaCheck, DeleteAction, DeleteWorkflow, Departure, DeregisterWorker, DrainWorker,
-    DueTime, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InvalidateCache,
-    InvokeAction, LocksVerdict, NodeId, RegisterAction, RegisterWorker, ReleaseQuarantined,
-    ReleaseWorker, ReportTask, RequestId, ResetPlan, ResumeRevision, ResumeRun, RetryFrom,
-    RetryRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
+    Command, CommandEnvelope, CompleteStep, CompleteTask, CreateDefinition, DecideApproval,
+    DecideLocks, DecideSchemaCheck, DeleteAction, DeleteWorkflow, Departure, DeregisterWorker,
+    DrainWorker, DueTime, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker,
+    InvalidateCache, InvokeAction, LocksVerdict, NodeId, RegisterAction, RegisterWorker,
+    ReleaseQuarantined, ReleaseWorker, ReportTask, RequestId, ResetPlan, ResumeRevision, ResumeRun,
+    RetryFrom, RetryRun, SchemaVerdict, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
     StepSelector, SweepRequests, SweepRuns, TaskReport, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
-/// The commands that a line stands for: one, but for `fire`, which stands for every due timer.
-pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
+/// The commands that a line stands for: one, but for `fire`, which stands for every due timer. `actor=` names who sends
+/// them.
+pub(super) fn parse(world: &World, text: &str) -> Vec<CommandEnvelope> {
     let mut line = Line::parse(text);
     let request_id = line.number("request").map(RequestId);
     let namespace = line.namespace();
+    let actor = line.option("actor").map(|name| access::actor(&name));
     let bodies = match line.word().as_str() {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
@@ -45,6 +49,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
                 .or_else(|| on_plans(verb, &mut line))
                 .or_else(|| schedule::command(world, verb, &mut line))
                 .or_else(|| dead_letter::command(world, verb, &mut line))
+                .or_else(|| access::command(verb, &namespace, &mut line))
                 .or_else(|| kv::command(verb, &mut line))
                 .or_else(|| stream::command(verb, &mut line))
                 .or_else(|| group::command(world, verb, &mut line));
@@ -53,11 +58,17 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
             vec![body]
         }
     };
-    let command = |body: Body| Command {
-        request_id,
-        ..body.into_command(namespace.clone())
+    let envelope = |body: Body| {
+        let command = Command {
+            request_id,
+            ..body.into_command(namespace.clone())
+        };
+        match &actor {
+            Some(actor) => command.by(actor.clone()),
+            None => command.by_anyone(),
+        }
     };
-    bodies.into_iter().map(command).collect()
+    bodies.into_iter().map(envelope).collect()
 }
 
 fn create(text: &str) -> Body {

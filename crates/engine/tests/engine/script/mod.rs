@@ -5,6 +5,7 @@
 //! After every entry, the tables must satisfy the invariants, and an engine without caches must produce the same
 //! result.
 
+mod access;
 mod command;
 mod condition;
 mod damage;

@@ -1,5 +1,6 @@
 //! Questions: render the current state of the tables.
 
+use super::access;
 use super::dead_letter;
 use super::event::{events, published};
 use super::group;
@@ -50,6 +51,7 @@ pub(super) fn is_question(text: &str) -> bool {
     let verb = text.split_whitespace().next();
     let mut all = QUESTIONS
         .iter()
+        .chain(&access::QUESTIONS)
         .chain(&kv::QUESTIONS)
         .chain(&stream::QUESTIONS)
         .chain(&group::QUESTIONS)
@@ -122,6 +124,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         "writes" => format!("{} writes\n", world.writes_count),
         verb => stream::answer(world, verb, &mut line)
             .or_else(|| group::answer(world, verb, &mut line))
+            .or_else(|| access::answer(world, verb))
             .or_else(|| kv::answer(world, verb, &mut line))
             .or_else(|| report::answer(world, verb, &mut line))
             .or_else(|| trace::answer(world, verb, &mut line))

@@ -1,5 +1,6 @@
 //! Renders the result of an entry: replies, runs and effects.
 
+use super::access;
 use super::dead_letter;
 use super::event::events;
 use super::kv;
@@ -47,10 +48,8 @@ fn reply_in_words(reply: &Reply) -> String {
                 Some(flotilla_engine::reply::ExistingReason::Concurrency) => "holder",
             };
             let (id, workflow, version) = (&run.run_id, &run.workflow, &run.version);
-            format!(
-                "{verb} {id} of {workflow} {version} revision {}",
-                run.revision
-            )
+            let revision = run.revision;
+            format!("{verb} {id} of {workflow} {version} revision {revision}")
         }
         Reply::SignalAccepted(signal) => {
             let accepted = or(signal.is_kept, "signal kept", "signal accepted");
@@ -97,6 +96,8 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
         Reply::InfoAdded(added) => format!("info {}", added.number),
         Reply::TriggerFired(fired) => trigger::fired(fired),
+        Reply::TokenCreated(created) => access::created(created),
+        Reply::TokenRevoked(revoked) => or(revoked.is_new, "revoked", "had ended"),
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
         Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),

@@ -10,7 +10,8 @@ use flotilla_engine::rows::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::{
-    Applied, Body, Command, ENGINE_VERSION, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
+    Applied, Body, Command, CommandEnvelope, ENGINE_VERSION, Effect, Engine, Entry, NodeId, Offer,
+    Stamp, TaskToken,
 };
 use std::collections::BTreeMap;
 
@@ -203,7 +204,7 @@ impl World {
         out.push_str(&format!("{times} times, at last {last}"));
     }
 
-    fn apply_shown(&mut self, commands: Vec<Command>, out: &mut String) {
+    fn apply_shown(&mut self, commands: Vec<CommandEnvelope>, out: &mut String) {
         if commands.is_empty() {
             return;
         }
@@ -218,8 +219,11 @@ impl World {
     }
 
     /// One entry, on this replica and on one without caches: both must do the same.
-    fn apply(&mut self, commands: Vec<Command>) -> Applied {
-        let fired: Vec<TimerKey> = commands.iter().filter_map(fired_timer).collect();
+    fn apply(&mut self, commands: Vec<CommandEnvelope>) -> Applied {
+        let fired: Vec<TimerKey> = commands
+            .iter()
+            .filter_map(|envelope| fired_timer(&envelope.command))
+            .collect();
         if !fired.is_empty() {
             self.fired = fired;
         }

@@ -1,6 +1,6 @@
 //! Dead-letter queues (A6).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 /// Serves `ListDeadLetters`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::ListDeadLettersResponse, Refusal> {
@@ -45,7 +45,7 @@ pub(super) async fn list(
 
 /// Serves `GetDeadLetter`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetDeadLetterRequest,
     deadline: Instant,
 ) -> Result<v1::DeadLetter, Refusal> {
@@ -64,7 +64,7 @@ pub(super) async fn get(
 
 /// Serves `RequeueDeadLetters`.
 pub(super) async fn requeue(
-    context: &Context,
+    context: &CallContext,
     request: v1::RequeueDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::RequeueDeadLettersResponse, Refusal> {
@@ -101,7 +101,7 @@ pub(super) async fn requeue(
 
 /// Serves `PurgeDeadLetters`.
 pub(super) async fn purge(
-    context: &Context,
+    context: &CallContext,
     request: v1::PurgeDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::PurgeDeadLettersResponse, Refusal> {
@@ -171,7 +171,7 @@ impl<O: Operation<Scope = Namespace>, MakeBody: Fn(DeadLetterSelector) -> O>
     /// Submits the next batch; `None` when nothing is left.
     async fn submit_next(
         &mut self,
-        context: &Context,
+        context: &CallContext,
         queue: &Queue,
         deadline: Instant,
     ) -> Result<Option<O::Reply>, Refusal> {
@@ -209,7 +209,7 @@ fn named(id: &str, request_id: RequestId) -> Result<Option<DeadLetterBatch>, Ref
 /// A repeated call may find a newer last one, and the caller's request id would turn that into a
 /// conflict. It needs no request id: what the first call took is no longer a dead letter.
 async fn all(
-    context: &Context,
+    context: &CallContext,
     queue: &Queue,
     deadline: Instant,
 ) -> Result<Option<DeadLetterBatch>, Refusal> {

@@ -1,7 +1,7 @@
 //! Invoking a stand-alone action run (A2).
 
 use super::wait;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::deadline::Wait;
 use crate::errors::Refusal;
@@ -17,7 +17,7 @@ const PRIORITY_DEFAULT: u32 = 10;
 
 /// Serves `InvokeAction`.
 pub(super) async fn invoke(
-    context: &Context,
+    context: &CallContext,
     request: v1::InvokeActionRequest,
     deadline: Instant,
 ) -> Result<v1::InvokeActionResponse, Refusal> {

@@ -11,6 +11,7 @@ mod wait;
 pub(crate) use report::report;
 
 use super::serve_call;
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::deadline::{self, WaitBounds};
 use flotilla_api::v1;
@@ -39,15 +40,17 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::RegisterActionRequest>,
     ) -> CallResult<v1::RegisterActionResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            register::register(&self.context, request, deadline)
+            register::register(&context, request, deadline)
         })
         .await
     }
 
     async fn get_action(&self, call: Call<v1::GetActionRequest>) -> CallResult<v1::Action> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::get(&self.context, request, deadline)
+            registry::get(&context, request, deadline)
         })
         .await
     }
@@ -56,8 +59,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::ListActionsRequest>,
     ) -> CallResult<v1::ListActionsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::list(&self.context, request, deadline)
+            registry::list(&context, request, deadline)
         })
         .await
     }
@@ -66,8 +70,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::DeleteActionRequest>,
     ) -> CallResult<v1::DeleteActionResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::delete(&self.context, request, deadline)
+            registry::delete(&context, request, deadline)
         })
         .await
     }
@@ -76,8 +81,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::EnableActionRequest>,
     ) -> CallResult<v1::EnableActionResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::enable(&self.context, request, deadline)
+            registry::enable(&context, request, deadline)
         })
         .await
     }
@@ -86,8 +92,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::DisableActionRequest>,
     ) -> CallResult<v1::DisableActionResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            registry::disable(&self.context, request, deadline)
+            registry::disable(&context, request, deadline)
         })
         .await
     }
@@ -96,8 +103,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::InvokeActionRequest>,
     ) -> CallResult<v1::InvokeActionResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            invoke::invoke(&self.context, request, deadline)
+            invoke::invoke(&context, request, deadline)
         })
         .await
     }
@@ -106,10 +114,11 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::GetActionRunRequest>,
     ) -> CallResult<v1::ActionRun> {
+        let context = CallContext::of(&self.context, &call).await?;
         // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
         serve_call(call, |deadline, request| {
-            runs::get(&self.context, request, WaitBounds { deadline, given })
+            runs::get(&context, request, WaitBounds { deadline, given })
         })
         .await
     }
@@ -118,8 +127,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::CancelActionRunRequest>,
     ) -> CallResult<v1::CancelActionRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::cancel(&self.context, request, deadline)
+            runs::cancel(&context, request, deadline)
         })
         .await
     }
@@ -128,8 +138,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::ListActionRunsRequest>,
     ) -> CallResult<v1::ListActionRunsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::list(&self.context, request, deadline)
+            runs::list(&context, request, deadline)
         })
         .await
     }
@@ -138,8 +149,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::ListDeadLettersRequest>,
     ) -> CallResult<v1::ListDeadLettersResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            dead_letters::list(&self.context, request, deadline)
+            dead_letters::list(&context, request, deadline)
         })
         .await
     }
@@ -148,8 +160,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::GetDeadLetterRequest>,
     ) -> CallResult<v1::DeadLetter> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            dead_letters::get(&self.context, request, deadline)
+            dead_letters::get(&context, request, deadline)
         })
         .await
     }
@@ -158,8 +171,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::RequeueDeadLettersRequest>,
     ) -> CallResult<v1::RequeueDeadLettersResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            dead_letters::requeue(&self.context, request, deadline)
+            dead_letters::requeue(&context, request, deadline)
         })
         .await
     }
@@ -168,8 +182,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::PurgeDeadLettersRequest>,
     ) -> CallResult<v1::PurgeDeadLettersResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            dead_letters::purge(&self.context, request, deadline)
+            dead_letters::purge(&context, request, deadline)
         })
         .await
     }
@@ -178,8 +193,9 @@ impl ActionService for Actions {
         &self,
         call: Call<v1::ReportTaskRequest>,
     ) -> CallResult<v1::ReportTaskResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            report(&self.context, request, deadline)
+            report(&context, request, deadline)
         })
         .await
     }

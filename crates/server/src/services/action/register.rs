@@ -1,7 +1,7 @@
 //! Registering an action (A1, A9).
 
 use super::registry;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::{Refusal, ServerCode};
 use crate::modules::Unavailable;
 use crate::request;
@@ -25,7 +25,7 @@ const RETRY_DELAY_MS_DEFAULT: u64 = 1_000;
 
 /// Serves `RegisterAction`.
 pub(super) async fn register(
-    context: &Context,
+    context: &CallContext,
     request: v1::RegisterActionRequest,
     deadline: Instant,
 ) -> Result<v1::RegisterActionResponse, Refusal> {
@@ -55,7 +55,7 @@ pub(super) async fn register(
 
 /// Finds out whether the module of a WASM action can be compiled within the limits (A9).
 async fn try_module(
-    context: &Context,
+    context: &CallContext,
     registration: &RegisterAction,
     deadline: Instant,
 ) -> Result<(), Refusal> {

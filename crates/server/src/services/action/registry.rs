@@ -1,6 +1,6 @@
 //! Reading, deleting, enabling and disabling actions (A1).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Serves `GetAction`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetActionRequest,
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
@@ -24,7 +24,7 @@ pub(super) async fn get(
 
 /// The action as the cluster knows it now.
 pub(super) async fn find(
-    context: &Context,
+    context: &CallContext,
     namespace: &Namespace,
     name: ActionName,
     deadline: Instant,
@@ -41,7 +41,7 @@ pub(super) async fn find(
 
 /// Serves `ListActions`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListActionsRequest,
     deadline: Instant,
 ) -> Result<v1::ListActionsResponse, Refusal> {
@@ -64,7 +64,7 @@ pub(super) async fn list(
 
 /// Serves `DeleteAction`.
 pub(super) async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteActionRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteActionResponse, Refusal> {
@@ -95,7 +95,7 @@ pub(super) async fn delete(
 
 /// Serves `EnableAction`.
 pub(super) async fn enable(
-    context: &Context,
+    context: &CallContext,
     request: v1::EnableActionRequest,
     deadline: Instant,
 ) -> Result<v1::EnableActionResponse, Refusal> {
@@ -106,7 +106,7 @@ pub(super) async fn enable(
 
 /// Serves `DisableAction`.
 pub(super) async fn disable(
-    context: &Context,
+    context: &CallContext,
     request: v1::DisableActionRequest,
     deadline: Instant,
 ) -> Result<v1::DisableActionResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! The outcome of an accepted task (W38), by RPC and over HTTP.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// Serves `ReportTask`.
 pub(crate) async fn report(
-    context: &Context,
+    context: &CallContext,
     request: v1::ReportTaskRequest,
     deadline: Instant,
 ) -> Result<v1::ReportTaskResponse, Refusal> {
@@ -30,7 +30,7 @@ pub(crate) async fn report(
             report: TaskReport {
                 outcome: request::outcome(request.outcome)?,
                 output: request::json(&request.output, "output", "null")?,
-                not_before: request::not_before(gateway, request.delay_ms, request.not_before_ms)?,
+                not_before: request::not_before(&gateway, request.delay_ms, request.not_before_ms)?,
                 state_patch: request::state_patch(&request.state_patch)?,
                 usage: request::usage(&request.usage)?,
             },

@@ -1,7 +1,7 @@
 //! Reading and cancelling action runs (A2).
 
 use super::wait;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// Serves `GetActionRun`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetActionRunRequest,
     bounds: WaitBounds,
 ) -> Result<v1::ActionRun, Refusal> {
@@ -39,7 +39,7 @@ pub(super) async fn get(
 
 /// Serves `CancelActionRun`.
 pub(super) async fn cancel(
-    context: &Context,
+    context: &CallContext,
     request: v1::CancelActionRunRequest,
     deadline: Instant,
 ) -> Result<v1::CancelActionRunResponse, Refusal> {
@@ -57,7 +57,7 @@ pub(super) async fn cancel(
 
 /// Serves `ListActionRuns`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListActionRunsRequest,
     deadline: Instant,
 ) -> Result<v1::ListActionRunsResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Waiting for an action run to end.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::deadline::Wait;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -31,7 +31,7 @@ impl EndWatch {
 /// The action run once it has ended, or its current state when the time is over. The caller must
 /// have made sure that this node has applied the run.
 pub(super) async fn until_ended(
-    context: &Context,
+    context: &CallContext,
     namespace: &Namespace,
     number: ActionRunNumber,
     wait: Wait,

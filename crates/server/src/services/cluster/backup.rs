@@ -1,11 +1,10 @@
 //! Streams a backup to the caller, in parts, as fast as the caller reads them.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::limits::{BACKUP_PARTS_AHEAD, BACKUP_STALL_MAX};
 use flotilla_api::v1;
 use flotilla_replica::Backup;
-use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,18 +14,18 @@ type Parts = mpsc::Sender<Result<v1::BackupPart, Status>>;
 
 /// Begins a backup; the deadline applies to its beginning.
 pub(super) async fn give(
-    context: &Arc<Context>,
+    context: &CallContext,
     deadline: Instant,
 ) -> Result<ReceiverStream<Result<v1::BackupPart, Status>>, Refusal> {
     let backup = context.gateway.home().replica().backup(deadline).await?;
     tracing::info!(index = backup.header().index, "a backup begins");
     let (parts, receiver) = mpsc::channel(BACKUP_PARTS_AHEAD);
-    tokio::spawn(send(Arc::clone(context), backup, parts));
+    tokio::spawn(send(context.clone(), backup, parts));
     Ok(ReceiverStream::new(receiver))
 }
 
 /// Sends the parts until the end, or until the caller is gone or stalls.
-async fn send(context: Arc<Context>, mut backup: Backup, parts: Parts) {
+async fn send(context: CallContext, mut backup: Backup, parts: Parts) {
     loop {
         let part = tokio::select! {
             part = next(&mut backup) => part.transpose(),

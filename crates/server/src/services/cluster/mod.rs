@@ -5,6 +5,7 @@ mod quarantine;
 mod settings;
 
 use super::{serve_call, serve_stream};
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -13,6 +14,7 @@ use crate::metrics;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
+use flotilla_engine::Actor;
 use flotilla_replica::ClusterChange;
 use prost::Message;
 use std::sync::Arc;
@@ -30,11 +32,20 @@ impl Clusters {
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
+}
 
-    async fn change(&self, change: ClusterChange, deadline: Instant) -> Result<bool, Refusal> {
-        let replica = self.context.gateway.home().replica();
-        Ok(replica.change(change, deadline).await?)
+/// Carries out a change of the cluster, if the caller may make it by everything that was acknowledged before.
+async fn change(
+    context: &CallContext,
+    change: ClusterChange,
+    deadline: Instant,
+) -> Result<bool, Refusal> {
+    let home = context.gateway.home();
+    if *context.gateway.actor() != Actor::Anonymous {
+        home.catch_up(deadline).await?;
+        home.check_here()?;
     }
+    Ok(home.replica().change(change, deadline).await?)
 }
 
 /// The number of rows in each section of an inspection.
@@ -56,11 +67,12 @@ impl ClusterService for Clusters {
         &self,
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
+        let context = CallContext::of(&self.context, &request).await?;
         serve_call(request, async |_, _| {
-            let replica = self.context.gateway.home().replica();
+            let replica = context.gateway.home().replica();
             let (status, awaited) = (replica.status().await, replica.awaited());
-            let settings = settings::read(&self.context);
-            let message = convert::cluster::message(status, self.context.node);
+            let settings = settings::read(&context);
+            let message = convert::cluster::message(status, context.node);
             Ok(v1::ClusterStatus {
                 settings,
                 awaited: awaited.unwrap_or_default(),
@@ -74,8 +86,9 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::GetNodeUsageRequest>,
     ) -> Result<Response<v1::NodeUsage>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |_, _| {
-            let usage = metrics::usage(self.context.clone()).await;
+            let usage = metrics::usage(Arc::clone(context.node())).await;
             usage.ok_or_else(|| {
                 Refusal::internal(
                     "expected to read the node's resource usage, but that failed".to_owned(),
@@ -89,8 +102,9 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::FormClusterRequest>,
     ) -> Result<Response<v1::FormClusterResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, _| {
-            let home = self.context.gateway.home();
+            let home = context.gateway.home();
             let formed = home.replica().form(deadline).await?;
             // Until a leader serves, which is not a part of the result: the cluster is formed.
             drop(home.catch_up(deadline).await);
@@ -106,13 +120,14 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::AddLearnerRequest>,
     ) -> Result<Response<v1::AddLearnerResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             request::address("peer_address", &request.peer_address)?;
-            let change = ClusterChange::AddLearner {
+            let requested = ClusterChange::AddLearner {
                 node_id: request::node_id(request.node_id)?,
                 peer_address: request.peer_address,
             };
-            let changed = self.change(change, deadline).await?;
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::AddLearnerResponse { changed })
         })
         .await
@@ -122,10 +137,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::PromoteLearnerRequest>,
     ) -> Result<Response<v1::PromoteLearnerResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
-            let change = ClusterChange::PromoteLearner { node_id };
-            let changed = self.change(change, deadline).await?;
+            let requested = ClusterChange::PromoteLearner { node_id };
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::PromoteLearnerResponse { changed })
         })
         .await
@@ -135,10 +151,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::RemoveNodeRequest>,
     ) -> Result<Response<v1::RemoveNodeResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
-            let change = ClusterChange::RemoveNode { node_id };
-            let changed = self.change(change, deadline).await?;
+            let requested = ClusterChange::RemoveNode { node_id };
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::RemoveNodeResponse { changed })
         })
         .await
@@ -148,10 +165,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::TransferLeaderRequest>,
     ) -> Result<Response<v1::TransferLeaderResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let to = request.node_id.map(request::node_id).transpose()?;
-            let change = ClusterChange::TransferLeader { to };
-            let changed = self.change(change, deadline).await?;
+            let requested = ClusterChange::TransferLeader { to };
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::TransferLeaderResponse { changed })
         })
         .await
@@ -161,10 +179,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::DrainNodeRequest>,
     ) -> Result<Response<v1::DrainNodeResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
-            let change = ClusterChange::DrainNode { node_id };
-            let changed = self.change(change, deadline).await?;
+            let requested = ClusterChange::DrainNode { node_id };
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::DrainNodeResponse { changed })
         })
         .await
@@ -174,10 +193,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::UndrainNodeRequest>,
     ) -> Result<Response<v1::UndrainNodeResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
-            let change = ClusterChange::UndrainNode { node_id };
-            let changed = self.change(change, deadline).await?;
+            let requested = ClusterChange::UndrainNode { node_id };
+            let changed = change(&context, requested, deadline).await?;
             Ok(v1::UndrainNodeResponse { changed })
         })
         .await
@@ -187,11 +207,12 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::InspectNodeRequest>,
     ) -> Result<Response<v1::NodeInspection>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
-            let node = node.unwrap_or(self.context.node);
+            let node = node.unwrap_or(context.node);
             let rows_max = inspection_rows_max(request.limit)?;
-            let replica = self.context.gateway.home().replica();
+            let replica = context.gateway.home().replica();
             let inspection = replica.inspect(node, rows_max, deadline).await?;
             v1::NodeInspection::decode(inspection).map_err(|error| {
                 let text =
@@ -206,10 +227,11 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::TakeSnapshotRequest>,
     ) -> Result<Response<v1::TakeSnapshotResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
-            let node = node.unwrap_or(self.context.node);
-            let replica = self.context.gateway.home().replica();
+            let node = node.unwrap_or(context.node);
+            let replica = context.gateway.home().replica();
             Ok(v1::TakeSnapshotResponse {
                 node_id: node.0,
                 snapshot_index: replica.snapshot(node, deadline).await?,
@@ -224,9 +246,10 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::BackupRequest>,
     ) -> Result<Response<Self::BackupStream>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         // Parts of a backup are few, and have separate bounds.
         serve_stream(call, async |deadline, _, _| {
-            backup::give(&self.context, deadline).await
+            backup::give(&context, deadline).await
         })
         .await
     }
@@ -235,8 +258,9 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::ListQuarantinedRequest>,
     ) -> Result<Response<v1::ListQuarantinedResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            quarantine::list(&self.context, request, deadline)
+            quarantine::list(&context, request, deadline)
         })
         .await
     }
@@ -245,8 +269,9 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::ReleaseQuarantinedRequest>,
     ) -> Result<Response<v1::ReleaseQuarantinedResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            quarantine::release(&self.context, request, deadline)
+            quarantine::release(&context, request, deadline)
         })
         .await
     }
@@ -255,8 +280,9 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::SetClusterSettingsRequest>,
     ) -> Result<Response<v1::SetClusterSettingsResponse>, Status> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            settings::set(&self.context, request, deadline)
+            settings::set(&context, request, deadline)
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! Lists the quarantine and releases items from it (design rule 10).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// A page of quarantined items, or those with one name.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListQuarantinedRequest,
     deadline: Instant,
 ) -> Result<v1::ListQuarantinedResponse, Refusal> {
@@ -35,7 +35,7 @@ pub(super) async fn list(
 }
 
 async fn find(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListQuarantinedRequest,
     deadline: Instant,
 ) -> Result<v1::ListQuarantinedResponse, Refusal> {
@@ -60,7 +60,7 @@ async fn find(
 
 /// Releases a quarantined item.
 pub(super) async fn release(
-    context: &Context,
+    context: &CallContext,
     request: v1::ReleaseQuarantinedRequest,
     deadline: Instant,
 ) -> Result<v1::ReleaseQuarantinedResponse, Refusal> {
@@ -146,7 +146,7 @@ start:
             signal_id: None,
         });
         let command = body.into_command(Namespace::default_namespace());
-        let refused = node.context.gateway.submit(command, deadline()).await;
+        let refused = node.call.gateway.submit(command, deadline()).await;
         refused.unwrap_err()
     }
 
@@ -166,7 +166,7 @@ start:
     #[tokio::test(flavor = "multi_thread")]
     async fn a_run_that_is_quarantined_after_a_bug_is_found_and_released() {
         let node = node_with_a_bug().await;
-        let context = &node.context;
+        let context = &node.call;
         assert_reason(&signal(&node).await, "internal");
         assert_reason(&signal(&node).await, "run_quarantined");
         let all = list(context, v1::ListQuarantinedRequest::default(), deadline());
@@ -203,7 +203,7 @@ start:
             name: "wfrun-1".to_owned(),
             ..Default::default()
         };
-        let refused = list(&node.context, request, deadline()).await.unwrap_err();
+        let refused = list(&node.call, request, deadline()).await.unwrap_err();
         assert_reason(&refused, "invalid_argument");
     }
 }

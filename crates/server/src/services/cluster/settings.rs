@@ -1,6 +1,6 @@
 //! Shows and changes the settings of the cluster (A42).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -8,7 +8,7 @@ use flotilla_engine::{ClusterScope, Command, SetClusterSettings, reply, view};
 use tokio::time::Instant;
 
 /// The settings as this node has applied them; `None` while it must not read the state.
-pub(super) fn read(context: &Context) -> Option<v1::ClusterSettings> {
+pub(super) fn read(context: &CallContext) -> Option<v1::ClusterSettings> {
     let settings = context
         .gateway
         .home()
@@ -21,7 +21,7 @@ pub(super) fn read(context: &Context) -> Option<v1::ClusterSettings> {
 
 /// Changes settings.
 pub(super) async fn set(
-    context: &Context,
+    context: &CallContext,
     request: v1::SetClusterSettingsRequest,
     deadline: Instant,
 ) -> Result<v1::SetClusterSettingsResponse, Refusal> {
@@ -53,13 +53,13 @@ mod tests {
             max_request_ids,
             ..Default::default()
         };
-        set(&node.context, request, deadline()).await.map(|_| ())
+        set(&node.call, request, deadline()).await.map(|_| ())
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_setting_holds_from_its_change_on_and_a_wrong_value_changes_nothing() {
         let node = StillNode::start().await;
-        let shown = || read(&node.context).unwrap().max_request_ids;
+        let shown = || read(&node.call).unwrap().max_request_ids;
         assert_eq!(shown(), REQUESTS_MAX_DEFAULT);
         set_max(&node, Some(9_000_000)).await.unwrap();
         assert_eq!(shown(), 9_000_000);

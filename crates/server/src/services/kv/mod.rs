@@ -6,6 +6,7 @@ mod write;
 pub(crate) use read::find;
 
 use super::serve_call;
+use crate::access::CallContext;
 use crate::context::Context;
 use flotilla_api::v1;
 use flotilla_api::v1::kv_service_server::KvService;
@@ -30,15 +31,17 @@ type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 #[tonic::async_trait]
 impl KvService for Keys {
     async fn get_key(&self, call: Call<v1::GetKeyRequest>) -> CallResult<v1::GetKeyResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            read::get(&self.context, request, deadline)
+            read::get(&context, request, deadline)
         })
         .await
     }
 
     async fn set_key(&self, call: Call<v1::SetKeyRequest>) -> CallResult<v1::SetKeyResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            write::set(&self.context, request, deadline)
+            write::set(&context, request, deadline)
         })
         .await
     }
@@ -47,15 +50,17 @@ impl KvService for Keys {
         &self,
         call: Call<v1::DeleteKeyRequest>,
     ) -> CallResult<v1::DeleteKeyResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            write::delete(&self.context, request, deadline)
+            write::delete(&context, request, deadline)
         })
         .await
     }
 
     async fn scan_keys(&self, call: Call<v1::ScanKeysRequest>) -> CallResult<v1::ScanKeysResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            read::scan(&self.context, request, deadline)
+            read::scan(&context, request, deadline)
         })
         .await
     }

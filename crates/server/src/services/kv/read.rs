@@ -1,6 +1,6 @@
 //! Reading keys (A40).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `GetKey`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetKeyRequest,
     deadline: Instant,
 ) -> Result<v1::GetKeyResponse, Refusal> {
@@ -33,7 +33,7 @@ pub(super) async fn get(
 
 /// A key's record, linearizable; `None` if the key does not exist or has expired.
 pub(crate) async fn find(
-    context: &Context,
+    context: &CallContext,
     namespace: &Namespace,
     key: &KvKey,
     deadline: Instant,
@@ -47,7 +47,7 @@ pub(crate) async fn find(
 
 /// Serves `ScanKeys`.
 pub(super) async fn scan(
-    context: &Context,
+    context: &CallContext,
     request: v1::ScanKeysRequest,
     deadline: Instant,
 ) -> Result<v1::ScanKeysResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Setting and deleting keys (A40).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// Serves `SetKey`.
 pub(super) async fn set(
-    context: &Context,
+    context: &CallContext,
     request: v1::SetKeyRequest,
     deadline: Instant,
 ) -> Result<v1::SetKeyResponse, Refusal> {
@@ -53,7 +53,7 @@ fn write(request: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
 
 /// Serves `DeleteKey`.
 pub(super) async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteKeyRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteKeyResponse, Refusal> {

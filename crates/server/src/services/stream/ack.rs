@@ -3,7 +3,7 @@
 //! A take id and the record ids are natural keys: each call can be retried.
 
 use super::name::{group, record_ids};
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `AckRecords`.
 pub(super) async fn ack(
-    context: &Context,
+    context: &CallContext,
     request: v1::AckRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::AckRecordsResponse, Refusal> {
@@ -31,7 +31,7 @@ pub(super) async fn ack(
 
 /// Serves `NackRecords`.
 pub(super) async fn nack(
-    context: &Context,
+    context: &CallContext,
     request: v1::NackRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::NackRecordsResponse, Refusal> {
@@ -48,7 +48,7 @@ pub(super) async fn nack(
 }
 
 async fn submit_ack(
-    context: &Context,
+    context: &CallContext,
     namespace: &str,
     body: impl Operation<Scope = Namespace, Reply = DeliveriesEnded>,
     deadline: Instant,
@@ -60,7 +60,7 @@ async fn submit_ack(
 
 /// Serves `TouchRecords`.
 pub(super) async fn touch(
-    context: &Context,
+    context: &CallContext,
     request: v1::TouchRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::TouchRecordsResponse, Refusal> {

@@ -1,7 +1,7 @@
 //! Creating, reading about and deleting consumer groups (A31).
 
 use super::name::{self, position};
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 /// Serves `CreateGroup`.
 pub(super) async fn create(
-    context: &Context,
+    context: &CallContext,
     request: v1::CreateGroupRequest,
     deadline: Instant,
 ) -> Result<v1::CreateGroupResponse, Refusal> {
@@ -54,7 +54,7 @@ pub(super) fn new_group(request: &v1::GroupSettings) -> Result<NewGroup, Refusal
 
 /// Serves `GetGroup`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetGroupRequest,
     deadline: Instant,
 ) -> Result<v1::GroupInfo, Refusal> {
@@ -83,7 +83,7 @@ pub(super) async fn get(
 }
 
 /// Which is missing: the stream, or only its group.
-fn missing(context: &Context, namespace: &Namespace, name: GroupRef) -> Refusal {
+fn missing(context: &CallContext, namespace: &Namespace, name: GroupRef) -> Refusal {
     let look_up = |reader: &dyn Reader| view::stream(reader, namespace, &name.stream);
     match context.gateway.of(namespace).read_here(look_up) {
         Ok(Some(_)) => Rejection::GroupNotFound(name).into(),
@@ -94,7 +94,7 @@ fn missing(context: &Context, namespace: &Namespace, name: GroupRef) -> Refusal 
 
 /// Serves `ListGroups`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListGroupsRequest,
     deadline: Instant,
 ) -> Result<v1::ListGroupsResponse, Refusal> {
@@ -124,7 +124,7 @@ pub(super) async fn list(
 
 /// Serves `ListPending`.
 pub(super) async fn pending(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListPendingRequest,
     deadline: Instant,
 ) -> Result<v1::ListPendingResponse, Refusal> {
@@ -152,7 +152,7 @@ pub(super) async fn pending(
 
 /// Serves `DeleteGroup`.
 pub(super) async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteGroupRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteGroupResponse, Refusal> {

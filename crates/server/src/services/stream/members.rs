@@ -2,7 +2,7 @@
 
 use super::groups::new_group;
 use super::name;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `JoinGroup`.
 pub(super) async fn join(
-    context: &Context,
+    context: &CallContext,
     request: v1::JoinGroupRequest,
     deadline: Instant,
 ) -> Result<v1::JoinGroupResponse, Refusal> {
@@ -51,7 +51,7 @@ pub(super) async fn join(
 
 /// Refuses a missing stream without a log entry: workers that wait for it retry often.
 async fn require_stream(
-    context: &Context,
+    context: &CallContext,
     namespace: &Namespace,
     stream: &StreamName,
     deadline: Instant,
@@ -69,7 +69,7 @@ async fn require_stream(
 
 /// Serves `LeaveGroup`.
 pub(super) async fn leave(
-    context: &Context,
+    context: &CallContext,
     request: v1::LeaveGroupRequest,
     deadline: Instant,
 ) -> Result<v1::LeaveGroupResponse, Refusal> {

@@ -10,6 +10,7 @@ mod take;
 mod write;
 
 use super::serve_call;
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::deadline::{self, WaitBounds};
 use flotilla_api::v1;
@@ -43,15 +44,17 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::CreateStreamRequest>,
     ) -> CallResult<v1::CreateStreamResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            streams::create(&self.context, request, deadline)
+            streams::create(&context, request, deadline)
         })
         .await
     }
 
     async fn get_stream(&self, call: Call<v1::GetStreamRequest>) -> CallResult<v1::StreamInfo> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            streams::get(&self.context, request, deadline)
+            streams::get(&context, request, deadline)
         })
         .await
     }
@@ -60,8 +63,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::ListStreamsRequest>,
     ) -> CallResult<v1::ListStreamsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            streams::list(&self.context, request, deadline)
+            streams::list(&context, request, deadline)
         })
         .await
     }
@@ -70,8 +74,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::TrimStreamRequest>,
     ) -> CallResult<v1::TrimStreamResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            write::trim(&self.context, request, deadline)
+            write::trim(&context, request, deadline)
         })
         .await
     }
@@ -80,8 +85,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::DeleteStreamRequest>,
     ) -> CallResult<v1::DeleteStreamResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            streams::delete(&self.context, request, deadline)
+            streams::delete(&context, request, deadline)
         })
         .await
     }
@@ -90,8 +96,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::AppendRecordsRequest>,
     ) -> CallResult<v1::AppendRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            write::append(&self.context, request, deadline)
+            write::append(&context, request, deadline)
         })
         .await
     }
@@ -100,10 +107,11 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::ReadRecordsRequest>,
     ) -> CallResult<v1::ReadRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
         serve_call(call, |deadline, request| {
-            read::read(&self.context, request, WaitBounds { deadline, given })
+            read::read(&context, request, WaitBounds { deadline, given })
         })
         .await
     }
@@ -112,15 +120,17 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::CreateGroupRequest>,
     ) -> CallResult<v1::CreateGroupResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            groups::create(&self.context, request, deadline)
+            groups::create(&context, request, deadline)
         })
         .await
     }
 
     async fn get_group(&self, call: Call<v1::GetGroupRequest>) -> CallResult<v1::GroupInfo> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            groups::get(&self.context, request, deadline)
+            groups::get(&context, request, deadline)
         })
         .await
     }
@@ -129,8 +139,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::ListGroupsRequest>,
     ) -> CallResult<v1::ListGroupsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            groups::list(&self.context, request, deadline)
+            groups::list(&context, request, deadline)
         })
         .await
     }
@@ -139,8 +150,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::DeleteGroupRequest>,
     ) -> CallResult<v1::DeleteGroupResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            groups::delete(&self.context, request, deadline)
+            groups::delete(&context, request, deadline)
         })
         .await
     }
@@ -149,8 +161,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::JoinGroupRequest>,
     ) -> CallResult<v1::JoinGroupResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            members::join(&self.context, request, deadline)
+            members::join(&context, request, deadline)
         })
         .await
     }
@@ -159,8 +172,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::LeaveGroupRequest>,
     ) -> CallResult<v1::LeaveGroupResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            members::leave(&self.context, request, deadline)
+            members::leave(&context, request, deadline)
         })
         .await
     }
@@ -169,9 +183,14 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::TakeRecordsRequest>,
     ) -> CallResult<v1::TakeRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         let given = deadline::given(call.metadata());
         serve_call(call, |deadline, request| {
-            take::take(self, request, WaitBounds { deadline, given })
+            take::take(
+                (&context, &self.turns),
+                request,
+                WaitBounds { deadline, given },
+            )
         })
         .await
     }
@@ -180,8 +199,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::AckRecordsRequest>,
     ) -> CallResult<v1::AckRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            ack::ack(&self.context, request, deadline)
+            ack::ack(&context, request, deadline)
         })
         .await
     }
@@ -190,8 +210,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::NackRecordsRequest>,
     ) -> CallResult<v1::NackRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            ack::nack(&self.context, request, deadline)
+            ack::nack(&context, request, deadline)
         })
         .await
     }
@@ -200,8 +221,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::TouchRecordsRequest>,
     ) -> CallResult<v1::TouchRecordsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            ack::touch(&self.context, request, deadline)
+            ack::touch(&context, request, deadline)
         })
         .await
     }
@@ -210,8 +232,9 @@ impl StreamService for Streams {
         &self,
         call: Call<v1::ListPendingRequest>,
     ) -> CallResult<v1::ListPendingResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            groups::pending(&self.context, request, deadline)
+            groups::pending(&context, request, deadline)
         })
         .await
     }

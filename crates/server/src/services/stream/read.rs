@@ -1,7 +1,7 @@
 //! Reads records, and waits for them (A30).
 
 use super::name::position;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// Serves `ReadRecords`.
 pub(super) async fn read(
-    context: &Context,
+    context: &CallContext,
     request: v1::ReadRecordsRequest,
     wait_bounds: WaitBounds,
 ) -> Result<v1::ReadRecordsResponse, Refusal> {
@@ -103,7 +103,7 @@ struct Section {
 
 /// A page of what this node has applied, and whether more is available now.
 async fn look(
-    context: &Context,
+    context: &CallContext,
     section: Section,
     deadline: Instant,
 ) -> Result<Option<(RecordPage, bool)>, Refusal> {

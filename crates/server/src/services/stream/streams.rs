@@ -1,6 +1,6 @@
 //! Creating, reading about and deleting streams (A30).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// Serves `CreateStream`.
 pub(super) async fn create(
-    context: &Context,
+    context: &CallContext,
     request: v1::CreateStreamRequest,
     deadline: Instant,
 ) -> Result<v1::CreateStreamResponse, Refusal> {
@@ -50,7 +50,7 @@ fn settings(request: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal
 
 /// Serves `GetStream`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetStreamRequest,
     deadline: Instant,
 ) -> Result<v1::StreamInfo, Refusal> {
@@ -68,7 +68,7 @@ pub(super) async fn get(
 
 /// Serves `ListStreams`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListStreamsRequest,
     deadline: Instant,
 ) -> Result<v1::ListStreamsResponse, Refusal> {
@@ -91,7 +91,7 @@ pub(super) async fn list(
 
 /// Serves `DeleteStream`.
 pub(super) async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteStreamRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteStreamResponse, Refusal> {

@@ -3,10 +3,9 @@
 //! A take costs a log entry only if there are records for it. Consumers of one group on one node
 //! take turns, so that one record does not make all of them propose.
 
-use super::Streams;
 use super::name;
 use super::read::limit;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
@@ -55,7 +54,7 @@ impl Turns {
 
 /// A consumer that wants records.
 struct Taker<'a> {
-    context: &'a Context,
+    context: &'a CallContext,
     namespace: Namespace,
     body: TakeRecords,
     deadline: Instant,
@@ -63,7 +62,7 @@ struct Taker<'a> {
 
 /// Serves `TakeRecords`.
 pub(super) async fn take(
-    streams: &Streams,
+    (context, turns): (&CallContext, &Turns),
     request: v1::TakeRecordsRequest,
     wait_bounds: WaitBounds,
 ) -> Result<v1::TakeRecordsResponse, Refusal> {
@@ -71,7 +70,7 @@ pub(super) async fn take(
     request::within("block_ms", block_ms, 0..=WAIT_MS_MAX)?;
     let wait = wait_bounds.wait(Duration::from_millis(block_ms));
     let taker = Taker {
-        context: &streams.context,
+        context,
         namespace: request::namespace(&request.namespace)?,
         // Records that arrive at the very end of the wait can still be taken.
         deadline: wait_bounds.given.unwrap_or(wait.read_deadline),
@@ -86,7 +85,7 @@ pub(super) async fn take(
     taker.gateway().catch_up(wait_bounds.deadline).await?;
     let mut given = taker.given().await?;
     if given.is_empty() {
-        given = taker.wait(&streams.turns, wait.until).await?;
+        given = taker.wait(turns, wait.until).await?;
     }
     Ok(v1::TakeRecordsResponse {
         deliveries: given.into_iter().map(convert::group::delivery).collect(),

@@ -1,7 +1,7 @@
 //! Appending and trimming records (A30).
 
 use super::name::record_id;
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Serves `AppendRecords`.
 pub(super) async fn append(
-    context: &Context,
+    context: &CallContext,
     request: v1::AppendRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::AppendRecordsResponse, Refusal> {
@@ -51,7 +51,7 @@ fn new_record(request: v1::NewRecord) -> Result<NewRecord, Refusal> {
 
 /// Serves `TrimStream`.
 pub(super) async fn trim(
-    context: &Context,
+    context: &CallContext,
     request: v1::TrimStreamRequest,
     deadline: Instant,
 ) -> Result<v1::TrimStreamResponse, Refusal> {

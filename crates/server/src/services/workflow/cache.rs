@@ -1,6 +1,6 @@
 //! Drops the cached results of plans (W37).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// Serves `InvalidateCache`.
 pub(super) async fn invalidate(
-    context: &Context,
+    context: &CallContext,
     request: v1::InvalidateCacheRequest,
     deadline: Instant,
 ) -> Result<v1::InvalidateCacheResponse, Refusal> {

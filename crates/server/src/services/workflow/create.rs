@@ -1,7 +1,7 @@
 //! Storing a definition (W5).
 
 use super::validate::{findings, namespace, parse};
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert::finding::Source;
 use crate::errors::{Refusal, ServerCode};
 use crate::faults::exercise;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Serves `CreateWorkflow`.
 pub(super) async fn create(
-    context: &Context,
+    context: &CallContext,
     request: v1::CreateWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::CreateWorkflowResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Reading, listing, enabling and disabling workflows.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `GetWorkflow`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::Workflow, Refusal> {
@@ -83,7 +83,7 @@ fn not_found(
 
 /// Serves `ListWorkflows`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListWorkflowsRequest,
     deadline: Instant,
 ) -> Result<v1::ListWorkflowsResponse, Refusal> {
@@ -104,7 +104,7 @@ pub(super) async fn list(
 
 /// Serves `ListRevisions`.
 pub(super) async fn revisions(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListRevisionsRequest,
     deadline: Instant,
 ) -> Result<v1::ListRevisionsResponse, Refusal> {
@@ -128,7 +128,7 @@ pub(super) async fn revisions(
 
 /// Serves `EnableWorkflow`.
 pub(super) async fn enable(
-    context: &Context,
+    context: &CallContext,
     request: v1::EnableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::EnableWorkflowResponse, Refusal> {
@@ -139,7 +139,7 @@ pub(super) async fn enable(
 
 /// Serves `DisableWorkflow`.
 pub(super) async fn disable(
-    context: &Context,
+    context: &CallContext,
     request: v1::DisableWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::DisableWorkflowResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Deletes a workflow (W5).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// Serves `DeleteWorkflow`.
 pub(super) async fn delete(
-    context: &Context,
+    context: &CallContext,
     request: v1::DeleteWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteWorkflowResponse, Refusal> {

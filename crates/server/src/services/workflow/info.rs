@@ -1,6 +1,6 @@
 //! Adds and lists info entries of runs (W92).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// Serves `AddInfo`.
 pub(super) async fn add(
-    context: &Context,
+    context: &CallContext,
     request: v1::AddInfoRequest,
     deadline: Instant,
 ) -> Result<v1::AddInfoResponse, Refusal> {
@@ -30,7 +30,7 @@ pub(super) async fn add(
 
 /// Serves `ListInfo`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListInfoRequest,
     deadline: Instant,
 ) -> Result<v1::ListInfoResponse, Refusal> {

@@ -16,6 +16,7 @@ mod wait;
 mod watch;
 
 use super::{serve_call, serve_stream};
+use crate::access::CallContext;
 use crate::context::Context;
 use crate::sending::CountedStream;
 use crate::traces::CallTrace;
@@ -47,8 +48,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::CreateWorkflowRequest>,
     ) -> CallResult<v1::CreateWorkflowResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            create::create(&self.context, request, deadline)
+            create::create(&context, request, deadline)
         })
         .await
     }
@@ -57,15 +59,17 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::ValidateWorkflowRequest>,
     ) -> CallResult<v1::ValidateWorkflowResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            validate::validate(&self.context, request, deadline)
+            validate::validate(&context, request, deadline)
         })
         .await
     }
 
     async fn get_workflow(&self, call: Call<v1::GetWorkflowRequest>) -> CallResult<v1::Workflow> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            definitions::get(&self.context, request, deadline)
+            definitions::get(&context, request, deadline)
         })
         .await
     }
@@ -74,8 +78,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::ListWorkflowsRequest>,
     ) -> CallResult<v1::ListWorkflowsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            definitions::list(&self.context, request, deadline)
+            definitions::list(&context, request, deadline)
         })
         .await
     }
@@ -84,8 +89,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::ListRevisionsRequest>,
     ) -> CallResult<v1::ListRevisionsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            definitions::revisions(&self.context, request, deadline)
+            definitions::revisions(&context, request, deadline)
         })
         .await
     }
@@ -94,8 +100,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::EnableWorkflowRequest>,
     ) -> CallResult<v1::EnableWorkflowResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            definitions::enable(&self.context, request, deadline)
+            definitions::enable(&context, request, deadline)
         })
         .await
     }
@@ -104,23 +111,26 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::DisableWorkflowRequest>,
     ) -> CallResult<v1::DisableWorkflowResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            definitions::disable(&self.context, request, deadline)
+            definitions::disable(&context, request, deadline)
         })
         .await
     }
 
     async fn start_run(&self, call: Call<v1::StartRunRequest>) -> CallResult<v1::StartRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         let trace = CallTrace::of(&call);
         serve_call(call, |deadline, request| {
-            start::start(self, request, trace, deadline)
+            start::start(&context, request, trace, deadline)
         })
         .await
     }
 
     async fn get_run(&self, call: Call<v1::GetRunRequest>) -> CallResult<v1::Run> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::get(&self.context, request, deadline)
+            runs::get(&context, request, deadline)
         })
         .await
     }
@@ -129,15 +139,17 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::GetStepOutputRequest>,
     ) -> CallResult<v1::GetStepOutputResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::step_output(&self.context, request, deadline)
+            runs::step_output(&context, request, deadline)
         })
         .await
     }
 
     async fn list_runs(&self, call: Call<v1::ListRunsRequest>) -> CallResult<v1::ListRunsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::list(&self.context, request, deadline)
+            runs::list(&context, request, deadline)
         })
         .await
     }
@@ -146,15 +158,17 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::GetHistoryRequest>,
     ) -> CallResult<v1::GetHistoryResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            runs::history(&self.context, request, deadline)
+            runs::history(&context, request, deadline)
         })
         .await
     }
 
     async fn watch_run(&self, call: Call<v1::WatchRunRequest>) -> CallResult<Self::WatchRunStream> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_stream(call, |deadline, request, memory| {
-            watch::watch(&self.context, request, (deadline, memory))
+            watch::watch(&context, request, (deadline, memory))
         })
         .await
     }
@@ -163,22 +177,25 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::SignalRunRequest>,
     ) -> CallResult<v1::SignalRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            open_runs::signal(&self.context, request, deadline)
+            open_runs::signal(&context, request, deadline)
         })
         .await
     }
 
     async fn add_info(&self, call: Call<v1::AddInfoRequest>) -> CallResult<v1::AddInfoResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            info::add(&self.context, request, deadline)
+            info::add(&context, request, deadline)
         })
         .await
     }
 
     async fn list_info(&self, call: Call<v1::ListInfoRequest>) -> CallResult<v1::ListInfoResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            info::list(&self.context, request, deadline)
+            info::list(&context, request, deadline)
         })
         .await
     }
@@ -187,8 +204,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::GetRunReportRequest>,
     ) -> CallResult<v1::GetRunReportResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            report::get(&self.context, request, deadline)
+            report::get(&context, request, deadline)
         })
         .await
     }
@@ -197,8 +215,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::DecideApprovalRequest>,
     ) -> CallResult<v1::DecideApprovalResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            open_runs::decide_approval(&self.context, request, deadline)
+            open_runs::decide_approval(&context, request, deadline)
         })
         .await
     }
@@ -207,8 +226,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::CompleteStepRequest>,
     ) -> CallResult<v1::CompleteStepResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            open_runs::complete_step(&self.context, request, deadline)
+            open_runs::complete_step(&context, request, deadline)
         })
         .await
     }
@@ -217,8 +237,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::CancelRunRequest>,
     ) -> CallResult<v1::CancelRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            open_runs::cancel(&self.context, request, deadline)
+            open_runs::cancel(&context, request, deadline)
         })
         .await
     }
@@ -227,23 +248,26 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::ResumeRunRequest>,
     ) -> CallResult<v1::ResumeRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            open_runs::resume(&self.context, request, deadline)
+            open_runs::resume(&context, request, deadline)
         })
         .await
     }
 
     async fn retry_run(&self, call: Call<v1::RetryRunRequest>) -> CallResult<v1::StartRunResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         let trace = CallTrace::of(&call);
         serve_call(call, |deadline, request| {
-            retry::retry(self, request, trace, deadline)
+            retry::retry(&context, request, trace, deadline)
         })
         .await
     }
 
     async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> CallResult<v1::Schedule> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            schedule::get(&self.context, request, deadline)
+            schedule::get(&context, request, deadline)
         })
         .await
     }
@@ -252,8 +276,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::InvalidateCacheRequest>,
     ) -> CallResult<v1::InvalidateCacheResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            cache::invalidate(&self.context, request, deadline)
+            cache::invalidate(&context, request, deadline)
         })
         .await
     }
@@ -262,8 +287,9 @@ impl WorkflowService for Workflows {
         &self,
         call: Call<v1::DeleteWorkflowRequest>,
     ) -> CallResult<v1::DeleteWorkflowResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, |deadline, request| {
-            delete::delete(&self.context, request, deadline)
+            delete::delete(&context, request, deadline)
         })
         .await
     }

@@ -1,7 +1,7 @@
 //! Signals (W19) and cancels (W18) open runs, decides about their approvals (W61) and completes their steps (W75). Resumes
 //! ended ones (W89).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert::run as convert;
 use crate::errors::Refusal;
 use crate::gateway::GroupGateway;
@@ -23,7 +23,7 @@ const FAILURE: &str = "failure";
 
 /// Serves `SignalRun`.
 pub(super) async fn signal(
-    context: &Context,
+    context: &CallContext,
     request: v1::SignalRunRequest,
     deadline: Instant,
 ) -> Result<v1::SignalRunResponse, Refusal> {
@@ -51,7 +51,7 @@ pub(super) async fn signal(
 
 /// Serves `DecideApproval`.
 pub(super) async fn decide_approval(
-    context: &Context,
+    context: &CallContext,
     request: v1::DecideApprovalRequest,
     deadline: Instant,
 ) -> Result<v1::DecideApprovalResponse, Refusal> {
@@ -80,7 +80,7 @@ pub(super) async fn decide_approval(
 
 /// Serves `CompleteStep`.
 pub(super) async fn complete_step(
-    context: &Context,
+    context: &CallContext,
     request: v1::CompleteStepRequest,
     deadline: Instant,
 ) -> Result<v1::CompleteStepResponse, Refusal> {
@@ -97,7 +97,7 @@ pub(super) async fn complete_step(
         body: CompleteStep {
             run_id: request::run_id(request.run_id.clone())?,
             selector,
-            report: step_report(gateway, request)?,
+            report: step_report(&gateway, request)?,
         },
     };
     let reply: reply::StepReported = gateway.submit(command, deadline).await?;
@@ -109,7 +109,7 @@ pub(super) async fn complete_step(
 
 /// The report: an outcome with an output, or a failure with a code.
 fn step_report(
-    gateway: GroupGateway<'_>,
+    gateway: &GroupGateway<'_>,
     request: v1::CompleteStepRequest,
 ) -> Result<TaskReport, Refusal> {
     let (outcome, output) = match request.failure_code.as_str() {
@@ -159,7 +159,7 @@ fn resume_revision(request: &v1::ResumeRunRequest) -> Result<Option<ResumeRevisi
 
 /// Serves `ResumeRun`.
 pub(super) async fn resume(
-    context: &Context,
+    context: &CallContext,
     request: v1::ResumeRunRequest,
     deadline: Instant,
 ) -> Result<v1::ResumeRunResponse, Refusal> {
@@ -187,7 +187,7 @@ pub(super) async fn resume(
 
 /// Serves `CancelRun`.
 pub(super) async fn cancel(
-    context: &Context,
+    context: &CallContext,
     request: v1::CancelRunRequest,
     deadline: Instant,
 ) -> Result<v1::CancelRunResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Reads reports of runs (W87).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Serves `GetRunReport`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetRunReportRequest,
     deadline: Instant,
 ) -> Result<v1::GetRunReportResponse, Refusal> {

@@ -3,8 +3,8 @@
 //! The new run begins with what the ended run began with. That never changes, so it is read before proposal. The read is
 //! linearizable, since a deleted run's id can be used again; the engine checks the number of the run.
 
-use super::Workflows;
-use super::start::{RetriedRun, Start, answer, locks};
+use super::start::{RetriedRun, Start, Starter, answer, locks};
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
@@ -21,14 +21,14 @@ const PATCH: &str = "input_patch";
 
 /// Serves `RetryRun`.
 pub(super) async fn retry(
-    workflows: &Workflows,
+    context: &CallContext,
     request: v1::RetryRunRequest,
     trace: Option<TraceContext>,
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let run_id = request::run_id(request.run_id.clone())?;
-    let origin = origin(workflows, &namespace, &run_id, deadline).await?;
+    let origin = origin(context, &namespace, &run_id, deadline).await?;
     let input = patched(&request.input_patch, origin.input.clone()).await?;
     let mut start = Start {
         request_id: request::request_id(&request.request_id)?,
@@ -41,7 +41,7 @@ pub(super) async fn retry(
         run: start(request, origin, input)?,
     };
     start.run.trace = trace;
-    let started = workflows.begin(&mut start, deadline).await?;
+    let started = Starter { context }.begin(&mut start, deadline).await?;
     Ok(answer(started))
 }
 
@@ -59,12 +59,12 @@ fn from(request: &v1::RetryRunRequest) -> Result<Option<RetryFrom>, Refusal> {
 }
 
 async fn origin(
-    workflows: &Workflows,
+    context: &CallContext,
     namespace: &Namespace,
     run_id: &RunId,
     deadline: Instant,
 ) -> Result<RunOrigin, Refusal> {
-    let gateway = workflows.context.gateway.of(namespace);
+    let gateway = context.gateway.of(namespace);
     let key = (namespace.clone(), run_id.clone());
     let look_up = move |reader: &dyn Reader| view::run_origin(reader, &key.0, &key.1);
     let found = gateway

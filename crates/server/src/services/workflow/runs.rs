@@ -1,6 +1,6 @@
 //! Reads runs and their histories (W21–W23).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// Serves `GetRun`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetRunRequest,
     deadline: Instant,
 ) -> Result<v1::Run, Refusal> {
@@ -32,7 +32,7 @@ pub(super) async fn get(
 
 /// Serves `GetStepOutput`.
 pub(super) async fn step_output(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetStepOutputRequest,
     deadline: Instant,
 ) -> Result<v1::GetStepOutputResponse, Refusal> {
@@ -75,7 +75,7 @@ fn missing_result(run_id: &RunId, selector: &StepResultSelector) -> Refusal {
 
 /// Serves `ListRuns`.
 pub(super) async fn list(
-    context: &Context,
+    context: &CallContext,
     request: v1::ListRunsRequest,
     deadline: Instant,
 ) -> Result<v1::ListRunsResponse, Refusal> {
@@ -105,7 +105,7 @@ pub(super) async fn list(
 
 /// Serves `GetHistory`.
 pub(super) async fn history(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetHistoryRequest,
     deadline: Instant,
 ) -> Result<v1::GetHistoryResponse, Refusal> {

@@ -1,6 +1,6 @@
 //! Reads a schedule (W40).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
@@ -20,7 +20,7 @@ const NEXT_COUNT: usize = 5;
 
 /// Serves `GetSchedule`.
 pub(super) async fn get(
-    context: &Context,
+    context: &CallContext,
     request: v1::GetScheduleRequest,
     deadline: Instant,
 ) -> Result<v1::Schedule, Refusal> {

@@ -10,7 +10,8 @@
 //! accepted before (design rule 9), or its key may name a run (W20), and both take precedence over
 //! a refusal. Only the engine can decide that; for a new run, it requires the verdict.
 
-use super::{Workflows, wait};
+use super::wait;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -62,21 +63,20 @@ enum Verdict {
 
 /// Serves `StartRun`.
 pub(super) async fn start(
-    workflows: &Workflows,
+    context: &CallContext,
     request: v1::StartRunRequest,
     trace: Option<TraceContext>,
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let is_waiting = request.wait;
     let namespace = request::namespace(&request.namespace)?;
-    let gateway = workflows.context.gateway.of(&namespace);
+    let gateway = context.gateway.of(&namespace);
     let mut start = parse(request, namespace, gateway.replica().now_ms())?;
     start.run.trace = trace;
-    let started = workflows.begin(&mut start, deadline).await?;
+    let started = Starter { context }.begin(&mut start, deadline).await?;
     let run_id = started.run_id.clone();
     let mut answer = answer(started);
     if is_waiting {
-        let context = &workflows.context;
         let end = wait::until_ended(context, &start.namespace, &run_id, deadline).await?;
         answer.end = end.map(convert::run::status_change);
     }
@@ -164,7 +164,12 @@ impl Start {
     }
 }
 
-impl Workflows {
+/// Starts runs for a caller.
+pub(super) struct Starter<'c> {
+    pub(super) context: &'c CallContext,
+}
+
+impl Starter<'_> {
     /// Submits the start.
     pub(super) async fn begin(
         &self,

@@ -1,6 +1,6 @@
 //! Validates a definition against what is registered (W6).
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert::finding::Source;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Serves `ValidateWorkflow`.
 pub(super) async fn validate(
-    context: &Context,
+    context: &CallContext,
     request: v1::ValidateWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::ValidateWorkflowResponse, Refusal> {
@@ -51,7 +51,7 @@ pub(super) fn namespace(
 
 /// All findings, including those that only a server can give (E507, E512): errors first.
 pub(super) async fn findings(
-    context: &Context,
+    context: &CallContext,
     namespace: Namespace,
     parsed: Parsed,
     deadline: Instant,

@@ -1,6 +1,6 @@
 //! Waits for a run to end.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::watch;
 use flotilla_engine::Rejection;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 ///
 /// The run exists at the leader; this node may be behind.
 pub(super) async fn until_ended(
-    context: &Context,
+    context: &CallContext,
     namespace: &Namespace,
     run_id: &RunId,
     until: Instant,

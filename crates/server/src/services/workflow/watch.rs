@@ -1,6 +1,6 @@
 //! Watches a run: streams its events as this node applies them, and its status.
 
-use crate::context::Context;
+use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -22,7 +22,7 @@ use tonic::Status;
 
 /// One caller's watch of one run.
 struct RunWatch {
-    context: Arc<Context>,
+    context: CallContext,
     namespace: Namespace,
     run_id: RunId,
     /// The attempt at the run whose changes are awaited.
@@ -42,7 +42,7 @@ struct CallerGone;
 
 /// Serves `WatchRun`.
 pub(super) async fn watch(
-    context: &Arc<Context>,
+    context: &CallContext,
     request: v1::WatchRunRequest,
     (deadline, memory): (Instant, ResponseMemory),
 ) -> Result<CountedStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
@@ -220,7 +220,7 @@ impl RunWatch {
     }
 }
 
-async fn read(context: &Context, range: LookRange) -> Result<RunLook, Refusal> {
+async fn read(context: &CallContext, range: LookRange) -> Result<RunLook, Refusal> {
     context.metrics.count_watch_read();
     let missing = Rejection::RunNotFound(range.run_id.clone());
     let gateway = context.gateway.of(&range.namespace);

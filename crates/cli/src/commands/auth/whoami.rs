@@ -1,0 +1,45 @@
+//! `flo auth whoami`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::TokenView;
+use clap::Args;
+use flotilla_client::v1::{AccessMode, WhoAmIRequest};
+use serde::Serialize;
+
+/// Show the token that you use and what it may do
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo auth whoami --token-file till.token")]
+pub(crate) struct WhoAmI {}
+
+#[derive(Debug, Serialize)]
+struct CallerView {
+    mode: &'static str,
+    token: Option<TokenView>,
+}
+
+impl WhoAmI {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let caller = session.client()?.who_am_i(WhoAmIRequest {}).await?;
+        let view = CallerView {
+            mode: mode(caller.mode()),
+            token: caller.token.map(TokenView::from),
+        };
+        session.output.value(&view, |view| {
+            let who = match &view.token {
+                Some(token) => token.text(),
+                None => "no token: you may do everything".to_owned(),
+            };
+            format!("{who}\nthe cluster is {}", view.mode)
+        })
+    }
+}
+
+/// The published name of the access mode.
+fn mode(mode: AccessMode) -> &'static str {
+    match mode {
+        AccessMode::Open => "open",
+        AccessMode::Closed => "closed",
+        AccessMode::Unspecified => "unknown",
+    }
+}

@@ -1,0 +1,27 @@
+//! Actors: on whose behalf a command is carried out (X20).
+
+use crate::ids::TokenId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// On whose behalf a command is carried out. The engine judges the right to it when it applies the command, on the state at
+/// that entry: a right that was withdrawn by an earlier entry is gone, wherever the command came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Actor {
+    /// The cluster itself: its drivers and the workers that are embedded in its nodes.
+    System,
+    /// A caller without a credential.
+    Anonymous,
+    /// The holder of an API token.
+    Token(TokenId),
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => formatter.write_str("the cluster"),
+            Self::Anonymous => formatter.write_str("a caller without a credential"),
+            Self::Token(token) => write!(formatter, "token {token}"),
+        }
+    }
+}

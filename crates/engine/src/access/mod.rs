@@ -1,0 +1,37 @@
+//! Access: who may do what (X1, X7, X17, X20).
+//!
+//! Every command has an [`Actor`]. Before anything else, the engine judges whether the actor may have the command carried
+//! out, on the state at that entry ([`authorize`]). Servers judge calls with the same function ([`judge`]), to refuse them
+//! early and to judge reads. Secrets are checked by servers alone: the state has only their digests.
+
+mod actor;
+mod authority;
+mod create_token;
+mod grant;
+mod initialize;
+mod judge;
+mod mode;
+mod permission;
+mod revoke_token;
+mod role;
+mod rotate_token;
+mod secret;
+mod set_mode;
+mod tokens;
+
+pub use actor::Actor;
+pub use create_token::CreateToken;
+pub use grant::{Grant, GrantInvalid, NamespacePattern};
+pub use initialize::{BootstrapToken, InitializeAccess};
+pub use judge::Needed;
+pub use mode::AccessMode;
+pub use permission::{Permission, PermissionSet};
+pub use revoke_token::RevokeToken;
+pub use role::{ClusterRole, NamespaceRole};
+pub use rotate_token::RotateToken;
+pub use secret::SecretHash;
+pub use set_mode::SetAccessMode;
+
+pub(crate) use authority::Authority;
+pub(crate) use judge::{authorize, judge, judge_command, judge_credential, judge_turn};
+pub(crate) use tokens::{has_tokens, remove_ended_tokens};

@@ -1,0 +1,23 @@
+//! The access mode of the cluster (X1).
+
+use serde::{Deserialize, Serialize};
+
+/// Whether callers need a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccessMode {
+    /// A caller without a credential may do everything.
+    Open,
+    /// A caller without a credential may do nothing.
+    Closed,
+}
+
+impl AccessMode {
+    /// The published name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}

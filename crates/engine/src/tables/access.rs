@@ -1,0 +1,57 @@
+//! Access: the mode of the cluster and its API tokens (X1, X7).
+
+use super::tables;
+use crate::access::{AccessMode, Actor, Grant, SecretHash};
+use crate::command_scope::CommandScope;
+use crate::ids::{Identity, TokenId, TokenName};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// One row, from the formation of the cluster on. Lives as long as the cluster.
+    103 Access(()) -> AccessRecord, HOT;
+    /// By id. Live until they have ended and other tokens of their scope are created (X7).
+    104 Tokens(TokenId) -> TokenRecord, HOT;
+    /// Tokens by their scope. Live as long as the token's record.
+    105 TokensByScope((CommandScope, TokenId)) -> ();
+    /// Which token has a secret. Lives as long as the token's record has the secret.
+    106 TokenSecrets([u8; 32]) -> TokenId;
+    /// How many tokens have a scope. Lives as long as there are any.
+    107 TokenCounts(CommandScope) -> u64;
+    /// The tokens of a scope by the time in milliseconds at which they end or have ended. Live as long as the token's
+    /// record.
+    108 TokensEnding((CommandScope, u64, TokenId)) -> ();
+}
+
+/// Who may reach the cluster (X1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessRecord {
+    /// Whether callers need a credential.
+    pub mode: AccessMode,
+    /// How often the mode or a credential has changed.
+    pub revision: u64,
+}
+
+/// An API token, without its secret (X7).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRecord {
+    /// What it is called. Names need not be unique.
+    pub name: TokenName,
+    /// The namespace to which it belongs, or the cluster. It carries no grant beyond.
+    pub scope: CommandScope,
+    /// On whose account it acts.
+    pub identity: Identity,
+    /// What it may do.
+    pub grants: Vec<Grant>,
+    /// Its secret.
+    pub secret: SecretHash,
+    /// The secret before the last rotation, if there was one, and when it ends, in milliseconds.
+    pub former_secret: Option<(SecretHash, u64)>,
+    /// When it was created, in milliseconds.
+    pub created_at_ms: u64,
+    /// Who created it.
+    pub created_by: Actor,
+    /// When it expires, in milliseconds.
+    pub expires_at_ms: Option<u64>,
+    /// When it was revoked, in milliseconds.
+    pub revoked_at_ms: Option<u64>,
+}

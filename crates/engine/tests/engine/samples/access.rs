@@ -1,0 +1,82 @@
+//! The access mode and API tokens.
+
+use flotilla_engine::ids::{Identity, TokenId, TokenName};
+use flotilla_engine::{
+    AccessMode, Actor, Body, BootstrapToken, ClusterRole, CommandScope, CreateToken, Grant,
+    InitializeAccess, NamespacePattern, NamespaceRole, RevokeToken, RotateToken, SecretHash,
+    SetAccessMode, TokenRecord,
+};
+
+pub(crate) fn api_token() -> TokenId {
+    TokenId::from_bits(0x1_2345_6789_abcd)
+}
+
+pub(crate) fn secret() -> SecretHash {
+    SecretHash([7; 32])
+}
+
+fn grants() -> Vec<Grant> {
+    let in_namespaces = |role, pattern| Grant::InNamespaces { role, pattern };
+    vec![
+        in_namespaces(NamespaceRole::Worker, NamespacePattern::All),
+        in_namespaces(
+            NamespaceRole::Admin,
+            NamespacePattern::Tree(super::namespace()),
+        ),
+        in_namespaces(
+            NamespaceRole::Viewer,
+            NamespacePattern::One(super::namespace()),
+        ),
+        Grant::InCluster(ClusterRole::ClusterOperator),
+    ]
+}
+
+pub(crate) fn api_token_record() -> TokenRecord {
+    TokenRecord {
+        name: TokenName::new("deploy").expect("a name"),
+        scope: CommandScope::Cluster,
+        identity: Identity::new("user:ana").expect("an identity"),
+        grants: grants(),
+        secret: secret(),
+        former_secret: Some((SecretHash([8; 32]), 2_000)),
+        created_at_ms: 1_000,
+        created_by: Actor::Token(api_token()),
+        expires_at_ms: Some(9_000),
+        revoked_at_ms: Some(3_000),
+    }
+}
+
+/// One command of each kind, in the order of the enum.
+pub(crate) fn bodies() -> Vec<Body> {
+    vec![
+        Body::InitializeAccess(InitializeAccess {
+            mode: AccessMode::Closed,
+            bootstrap: Some(BootstrapToken {
+                id: api_token(),
+                secret: secret(),
+            }),
+        }),
+        Body::SetAccessMode(SetAccessMode {
+            mode: AccessMode::Open,
+        }),
+        Body::CreateToken(Box::new(CreateToken {
+            id: api_token(),
+            scope: CommandScope::Cluster,
+            name: TokenName::new("deploy").expect("a name"),
+            identity: Some(Identity::new("service:deploy").expect("an identity")),
+            grants: grants(),
+            secret: secret(),
+            ttl_ms: Some(60_000),
+        })),
+        Body::RotateToken(Box::new(RotateToken {
+            id: api_token(),
+            scope: super::namespace().into(),
+            secret: secret(),
+            overlap_ms: 1_000,
+        })),
+        Body::RevokeToken(RevokeToken {
+            id: api_token(),
+            scope: super::namespace().into(),
+        }),
+    ]
+}

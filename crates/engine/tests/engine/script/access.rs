@@ -1,0 +1,154 @@
+//! Parses commands on the access mode and on API tokens, and renders them.
+
+use super::line::Line;
+use super::show::option;
+use super::world::World;
+use flotilla_engine::ids::{Identity, Namespace, TokenId, TokenName};
+use flotilla_engine::reply::TokenCreated;
+use flotilla_engine::rows::{Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensEnding};
+use flotilla_engine::{
+    AccessMode, Actor, Body, BootstrapToken, CommandScope, CreateToken, Grant, InitializeAccess,
+    RevokeToken, RotateToken, SecretHash, SetAccessMode,
+};
+
+/// `system`, `anonymous`, or the number of a token.
+pub(super) fn actor(name: &str) -> Actor {
+    match name {
+        "system" => Actor::System,
+        "anonymous" => Actor::Anonymous,
+        number => Actor::Token(token(
+            number.parse().expect("an actor or the number of a token"),
+        )),
+    }
+}
+
+/// `initialize-access MODE bootstrap=N`, `set-access MODE`, `create-token N NAME grants=A,B ttl=MS identity=I secret=N cluster`,
+/// `rotate-token N secret=N overlap=MS cluster`, `revoke-token N cluster`. Without `cluster`, the tokens are those of the
+/// namespace that `namespace=` names. A token has the secret with its number unless `secret=` gives another.
+pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Option<Body> {
+    Some(match verb {
+        "initialize-access" => Body::InitializeAccess(InitializeAccess {
+            mode: mode(line),
+            bootstrap: line.number("bootstrap").map(|number| BootstrapToken {
+                id: token(number),
+                secret: secret(number),
+            }),
+        }),
+        "set-access" => Body::SetAccessMode(SetAccessMode { mode: mode(line) }),
+        "create-token" => {
+            let number = line.next_number();
+            Body::CreateToken(Box::new(CreateToken {
+                id: token(number),
+                name: TokenName::new(line.word()).expect("a name"),
+                scope: scope(namespace, line),
+                identity: line
+                    .option("identity")
+                    .map(|text| Identity::new(text).expect("an identity")),
+                grants: grants(line),
+                secret: secret(line.number("secret").unwrap_or(number)),
+                ttl_ms: line.number("ttl"),
+            }))
+        }
+        "rotate-token" => {
+            let number = line.next_number();
+            Body::RotateToken(Box::new(RotateToken {
+                id: token(number),
+                scope: scope(namespace, line),
+                secret: secret(line.number("secret").expect("a secret")),
+                overlap_ms: line.number("overlap").unwrap_or_default(),
+            }))
+        }
+        "revoke-token" => Body::RevokeToken(RevokeToken {
+            id: token(line.next_number()),
+            scope: scope(namespace, line),
+        }),
+        _ => return None,
+    })
+}
+
+pub(super) const QUESTIONS: [&str; 2] = ["access", "tokens"];
+
+/// `access`, `tokens`
+pub(super) fn answer(world: &World, verb: &str) -> Option<String> {
+    Some(match verb {
+        "access" => match world.read::<Access>(&()) {
+            None => "not initialized\n".to_owned(),
+            Some(access) => {
+                let (mode, revision) = (access.mode.as_str(), access.revision);
+                format!("{mode}, revision {revision}\n")
+            }
+        },
+        "tokens" => {
+            let rows = world.rows::<Tokens>();
+            let tokens: String = rows.iter().map(|(id, record)| row(*id, record)).collect();
+            let counts = world.rows::<TokenCounts>();
+            let secrets = world.rows::<TokenSecrets>().len();
+            let ending = world.rows::<TokensEnding>().len();
+            let counts: Vec<_> = counts
+                .iter()
+                .map(|(scope, count)| format!("{:?} {count}", scope.as_str()))
+                .collect();
+            format!(
+                "{tokens}{}; {secrets} secrets, {ending} end\n",
+                counts.join(", ")
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// The reply to `create-token`.
+pub(super) fn created(created: &TokenCreated) -> String {
+    let expires = option(", expires ", &created.expires_at_ms);
+    format!("token {}{expires}", created.id)
+}
+
+fn row(id: TokenId, record: &TokenRecord) -> String {
+    let grants: Vec<_> = record.grants.iter().map(Grant::to_string).collect();
+    let TokenRecord {
+        name,
+        scope,
+        identity,
+        created_by,
+        ..
+    } = record;
+    let ends = option(", ends ", &record.ends_at_ms());
+    let revoked = option(", revoked ", &record.revoked_at_ms);
+    format!(
+        "{id} {name} of {:?}, {identity}, may {}, by {created_by}{ends}{revoked}\n",
+        scope.as_str(),
+        grants.join(" "),
+    )
+}
+
+fn token(number: u64) -> TokenId {
+    TokenId::from_bits(number)
+}
+
+fn secret(number: u64) -> SecretHash {
+    let byte = u8::try_from(number).expect("a small number");
+    SecretHash([byte; 32])
+}
+
+fn scope(namespace: &Namespace, line: &mut Line) -> CommandScope {
+    match line.flag("cluster") {
+        true => CommandScope::Cluster,
+        false => CommandScope::Namespace(namespace.clone()),
+    }
+}
+
+fn grants(line: &mut Line) -> Vec<Grant> {
+    let text = line.option("grants").unwrap_or_default();
+    let grants = text.split(',').filter(|grant| !grant.is_empty());
+    grants
+        .map(|grant| Grant::parse(grant).expect("a grant"))
+        .collect()
+}
+
+fn mode(line: &mut Line) -> AccessMode {
+    match line.word().as_str() {
+        "open" => AccessMode::Open,
+        "closed" => AccessMode::Closed,
+        other => panic!("expected a mode, but found {other}"),
+    }
+}

@@ -1,0 +1,26 @@
+//! The access mode and API tokens.
+
+use super::{Row, row};
+use crate::samples;
+use flotilla_engine::rows::{
+    Access, AccessRecord, TokenCounts, TokenSecrets, Tokens, TokensByScope, TokensEnding,
+};
+use flotilla_engine::{AccessMode, CommandScope};
+
+pub(super) fn rows() -> Vec<Row> {
+    let (token, cluster) = (samples::api_token(), CommandScope::Cluster);
+    vec![
+        row::<Access>(
+            (),
+            AccessRecord {
+                mode: AccessMode::Closed,
+                revision: 3,
+            },
+        ),
+        row::<Tokens>(token, samples::api_token_record()),
+        row::<TokensByScope>((cluster.clone(), token), ()),
+        row::<TokenSecrets>(samples::secret().0, token),
+        row::<TokenCounts>(cluster.clone(), 2),
+        row::<TokensEnding>((cluster, 3_000, token), ()),
+    ]
+}

@@ -1,0 +1,12 @@
+//! Access at the edge: who calls, and whether it may (X6, X8, X9, X16, X21).
+//!
+//! A call is authenticated once, before its handler: [`CallContext::of`]. The handler gets a gateway that submits commands
+//! and reads on behalf of the caller, so it cannot forget to check. The engine judges each command again at its log entry.
+
+mod api_token;
+mod authenticate;
+mod call_context;
+mod needs;
+
+pub(crate) use call_context::CallContext;
+pub(crate) use needs::Needs;

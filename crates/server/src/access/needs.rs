@@ -1,0 +1,78 @@
+//! What each RPC needs of its caller (X16).
+
+use flotilla_api::PERMISSIONS;
+use flotilla_engine::Permission;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// What a call needs of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Any valid credential suffices.
+    Credential,
+    /// The token of the task in the request is the proof.
+    TaskToken,
+    /// One of the permissions.
+    Permission(&'static [Permission]),
+}
+
+static BY_PATH: LazyLock<BTreeMap<&'static str, Needs>> = LazyLock::new(|| {
+    let parsed = PERMISSIONS.iter().map(|(path, text)| {
+        let needs = Needs::parse(text).unwrap_or(Needs::NOTHING_SUFFICES);
+        (*path, needs)
+    });
+    parsed.collect()
+});
+
+impl Needs {
+    /// No permission suffices: only a caller of an open cluster that shows no credential passes.
+    pub(crate) const NOTHING_SUFFICES: Self = Self::Permission(&[]);
+
+    /// What calls of this path need; `None` if the path is that of no RPC of ours.
+    pub(crate) fn of_path(path: &str) -> Option<Self> {
+        BY_PATH.get(path).copied()
+    }
+
+    /// Whether what the call does lies in no namespace.
+    pub(crate) fn is_of_cluster(self) -> bool {
+        match self {
+            Self::Credential | Self::TaskToken => false,
+            Self::Permission(permissions) => permissions.iter().any(|one| one.is_of_cluster()),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "credential" => return Some(Self::Credential),
+            "task token" => return Some(Self::TaskToken),
+            _ => {}
+        }
+        let permissions: Option<Vec<Permission>> =
+            text.split(" or ").map(Permission::from_name).collect();
+        // Once for each RPC, for the life of the process.
+        Some(Self::Permission(permissions?.leak()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_annotation_of_every_rpc_is_understood() {
+        assert!(PERMISSIONS.len() > 80, "{}", PERMISSIONS.len());
+        for (path, text) in PERMISSIONS {
+            assert!(Needs::parse(text).is_some(), "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_path_leads_to_what_its_calls_need() {
+        let of = |path| Needs::of_path(path);
+        let read = Needs::Permission(&[Permission::KvRead]);
+        assert_eq!(of("/flotilla.v1.KvService/GetKey"), Some(read));
+        assert_eq!(of("/flotilla.v1.KvService/getkey"), None);
+        let form = of("/flotilla.v1.ClusterService/FormCluster").expect("an RPC");
+        assert!(form.is_of_cluster() && !read.is_of_cluster());
+    }
+}

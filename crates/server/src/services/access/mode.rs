@@ -1,0 +1,52 @@
+//! The access mode, and who the caller is (X1).
+
+use crate::access::CallContext;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use flotilla_api::v1;
+use flotilla_engine::store::Reader;
+use flotilla_engine::{AccessMode, AccessRejection, Actor, view};
+use tokio::time::Instant;
+
+/// Serves `WhoAmI`.
+pub(super) async fn who_am_i(
+    context: &CallContext,
+    deadline: Instant,
+) -> Result<v1::WhoAmIResponse, Refusal> {
+    let token = match context.gateway.actor() {
+        Actor::Token(token) => Some(*token),
+        Actor::System | Actor::Anonymous => None,
+    };
+    let look_up = |reader: &dyn Reader| {
+        let record = match token {
+            Some(token) => view::token(reader, token)?,
+            None => None,
+        };
+        Ok((view::access(reader)?, record))
+    };
+    let home = context.gateway.home();
+    let (access, record) = home
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    if token.is_some() && record.is_none() {
+        return Err(AccessRejection::CredentialUnknown.into());
+    }
+    let mode = access.map_or(AccessMode::Open, |access| access.mode);
+    Ok(v1::WhoAmIResponse {
+        mode: convert::access::mode(mode).into(),
+        token: token
+            .zip(record)
+            .map(|(id, record)| convert::access::token(id, record)),
+    })
+}
+
+/// Serves `GetAccess`.
+pub(super) async fn get(context: &CallContext, deadline: Instant) -> Result<v1::Access, Refusal> {
+    let home = context.gateway.home();
+    let look_up = |reader: &dyn Reader| view::access(reader);
+    let access = home
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    Ok(convert::access::access(access))
+}
