@@ -2,7 +2,7 @@
 
 use crate::output::Row;
 use crate::time;
-use flotilla_client::v1;
+use flotilla_client::{TokenSecret, v1};
 use serde::Serialize;
 
 /// An API token, without its secret.
@@ -26,7 +26,17 @@ pub(crate) struct NewTokenView {
     /// The whole token.
     pub(crate) secret: String,
     /// What the cluster stores of it.
-    pub(crate) token: TokenView,
+    token: TokenView,
+}
+
+impl NewTokenView {
+    /// The token with this secret.
+    pub(crate) fn new(secret: TokenSecret, token: v1::Token) -> Self {
+        Self {
+            secret: secret.into_token(&token.id).expose().to_owned(),
+            token: TokenView::from(token),
+        }
+    }
 }
 
 impl From<v1::Token> for TokenView {

@@ -1,11 +1,11 @@
 //! Finds out who calls (X8, X9).
 
 use super::api_token::ApiToken;
+use crate::deadline;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Gateway;
 use crate::limits::CREDENTIAL_BYTES_MAX;
 use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
-use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
 /// The metadata in which a caller shows its credential.
@@ -15,12 +15,8 @@ const BEARER: &str = "bearer ";
 /// Who calls with this metadata. A caller that shows a bad credential is never taken for one without.
 ///
 /// # Errors
-/// Why the credential is bad, or that it could not be checked before `deadline`.
-pub(super) async fn authenticate(
-    node: &Gateway,
-    metadata: &MetadataMap,
-    deadline: Instant,
-) -> Result<Actor, Refusal> {
+/// Why the credential is bad, or that it could not be checked before the deadline of the call.
+pub(super) async fn authenticate(node: &Gateway, metadata: &MetadataMap) -> Result<Actor, Refusal> {
     let Some(text) = bearer(metadata)? else {
         return Ok(Actor::Anonymous);
     };
@@ -33,9 +29,7 @@ pub(super) async fn authenticate(
             "expected an API token, which begins with `flo_`, but {found}"
         ))
     })?;
-    let record = find(node, token, deadline).await?;
-    let record = record.filter(|record| has_secret(record, token.secret, node.now_ms()));
-    if record.is_none() {
+    if !is_known(node, token, metadata).await? {
         return Err(AccessRejection::CredentialUnknown.into());
     }
     // Whether the token has ended is judged with its rights.
@@ -69,26 +63,29 @@ fn malformed(message: String) -> Refusal {
         .with_hint("an API token is shown as `authorization: Bearer flo_…`")
 }
 
-/// The record of the token. One that this node does not know yet may be newer than what it has applied.
-async fn find(
+/// Whether the cluster has the token with this secret. One that this node does not know yet may be newer than what it has
+/// applied.
+async fn is_known(
     node: &Gateway,
     token: ApiToken,
-    deadline: Instant,
-) -> Result<Option<TokenRecord>, Refusal> {
+    metadata: &MetadataMap,
+) -> Result<bool, Refusal> {
     let home = node.home();
-    let look = || home.read_stored(|reader| view::token(reader, token.id));
-    let known = look()?;
-    let is_known = known
-        .as_ref()
-        .is_some_and(|record| has_secret(record, token.secret, node.now_ms()));
-    if is_known {
-        return Ok(known);
+    let look = || {
+        let record = home.read_stored(|reader| view::token(reader, token.id))?;
+        let now_ms = node.now_ms();
+        Ok::<_, Refusal>(record.is_some_and(|record| has_secret(&record, token.secret, now_ms)))
+    };
+    if look()? {
+        return Ok(true);
     }
-    home.catch_up(deadline).await.map_err(|refusal| {
-        let text = format!("expected to check the credential, but that failed: {refusal}");
-        Refusal::new(ServerCode::CredentialUncheckable, text)
-            .with_hint("send the request again, or send it to another node")
-    })?;
+    home.catch_up(deadline::of(metadata))
+        .await
+        .map_err(|refusal| {
+            let text = format!("expected to check the credential, but that failed: {refusal}");
+            Refusal::new(ServerCode::CredentialUncheckable, text)
+                .with_hint("send the request again, or send it to another node")
+        })?;
     look()
 }
 

@@ -3,7 +3,6 @@
 use super::authenticate::{AUTHORIZATION, authenticate};
 use super::needs::Needs;
 use crate::context::Context;
-use crate::deadline;
 use crate::errors::Refusal;
 use crate::gateway::Gateway;
 use flotilla_engine::Actor;
@@ -32,46 +31,41 @@ impl CallContext {
         let needs = request.extensions().get().copied();
         let needs = needs.unwrap_or(Needs::NOTHING_SUFFICES);
         let metadata = request.metadata();
-        let actor = authenticate(&node.node_gateway, metadata, deadline::of(metadata)).await?;
-        let gateway = node.node_gateway.on_behalf_of(actor, needs);
-        if needs.is_of_cluster() {
-            gateway.home().check_here()?;
-        }
-        Ok(Self {
-            node: Arc::clone(node),
-            gateway,
+        let actor = authenticate(&node.node_gateway, metadata).await?;
+        let context = Self {
             credential: metadata.get(AUTHORIZATION).cloned(),
-        })
+            ..Self::on_behalf_of(node, actor, needs)
+        };
+        if needs.is_of_cluster() {
+            context.gateway.home().check_here()?;
+        }
+        Ok(context)
     }
 
     /// The context of a call whose proof is the token of a task, whatever else its caller shows (W38).
     pub(crate) fn of_task_token(node: &Arc<Context>) -> Self {
-        Self {
-            node: Arc::clone(node),
-            gateway: node
-                .node_gateway
-                .on_behalf_of(Actor::Anonymous, Needs::TaskToken),
-            credential: None,
-        }
+        Self::on_behalf_of(node, Actor::Anonymous, Needs::TaskToken)
     }
 
     /// The context of a call without a credential.
     #[cfg(test)]
     pub(crate) fn of_anyone(node: &Arc<Context>) -> Self {
-        Self {
-            node: Arc::clone(node),
-            gateway: node
-                .node_gateway
-                .on_behalf_of(Actor::Anonymous, Needs::NOTHING_SUFFICES),
-            credential: None,
-        }
+        Self::on_behalf_of(node, Actor::Anonymous, Needs::NOTHING_SUFFICES)
     }
 
     /// The context of what the node does itself.
     pub(crate) fn of_node(node: &Arc<Context>) -> Self {
+        Self::over(node, node.node_gateway.clone())
+    }
+
+    fn on_behalf_of(node: &Arc<Context>, actor: Actor, needs: Needs) -> Self {
+        Self::over(node, node.node_gateway.on_behalf_of(actor, needs))
+    }
+
+    fn over(node: &Arc<Context>, gateway: Gateway) -> Self {
         Self {
             node: Arc::clone(node),
-            gateway: node.node_gateway.clone(),
+            gateway,
             credential: None,
         }
     }

@@ -4,7 +4,7 @@ use super::scope::Scope;
 use crate::failure::Failure;
 use crate::period;
 use crate::session::Session;
-use crate::views::{NewTokenView, TokenView};
+use crate::views::NewTokenView;
 use clap::Args;
 use flotilla_client::TokenSecret;
 use flotilla_client::v1::{CreateClusterTokenRequest, CreateTokenRequest};
@@ -93,11 +93,7 @@ impl Create {
             };
             client.create_token(request).await?
         };
-        let token = secret.into_token(&created.id);
-        let view = NewTokenView {
-            secret: token.expose().to_owned(),
-            token: TokenView::from(created),
-        };
+        let view = NewTokenView::new(secret, created);
         session.output.value(&view, |view| view.secret.clone())
     }
 }

@@ -4,7 +4,7 @@ use super::scope::Scope;
 use crate::failure::Failure;
 use crate::period;
 use crate::session::Session;
-use crate::views::{NewTokenView, TokenView};
+use crate::views::NewTokenView;
 use clap::Args;
 use flotilla_client::TokenSecret;
 use flotilla_client::v1::{RotateClusterTokenRequest, RotateTokenRequest};
@@ -54,11 +54,7 @@ impl Rotate {
             };
             client.rotate_token(request).await?
         };
-        let token = secret.into_token(&rotated.id);
-        let view = NewTokenView {
-            secret: token.expose().to_owned(),
-            token: TokenView::from(rotated),
-        };
+        let view = NewTokenView::new(secret, rotated);
         session.output.value(&view, |view| view.secret.clone())
     }
 }
