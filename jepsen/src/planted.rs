@@ -23,7 +23,7 @@ pub struct Planted {
 }
 
 /// Every bug that can be planted.
-pub const PLANTED: [Planted; 9] = [
+pub const PLANTED: [Planted; 10] = [
     Planted {
         bug: "ack-before-commit",
         workload: "register",
@@ -43,6 +43,11 @@ pub const PLANTED: [Planted; 9] = [
         bug: "stale-read",
         workload: "register",
         nemesis: "partition-leader",
+    },
+    Planted {
+        bug: "lost-actor",
+        workload: "tokens",
+        nemesis: "calm",
     },
     Planted {
         bug: "lost-timer",

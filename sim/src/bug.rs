@@ -13,6 +13,8 @@ pub(crate) enum Bug {
     ForgedSender,
     /// A node answers a signal before its entry is committed.
     EarlyAcknowledgement,
+    /// A node submits commands without their actors.
+    LostActor,
     /// The stored definition of trips lacks the compensation of a step, as if the engine lost it.
     LostCompensation,
     /// The stored definition of trips lacks the `onCancel` of a step, as if the engine did not call it.
@@ -26,7 +28,7 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::InLeader(PlantedBug::DoubleLease),
         Self::InLeader(PlantedBug::LostChecks),
         Self::InLeader(PlantedBug::LostSlots),
@@ -34,6 +36,7 @@ impl Bug {
         Self::InLeader(PlantedBug::LostWakeup),
         Self::ForgedSender,
         Self::EarlyAcknowledgement,
+        Self::LostActor,
         Self::LostCompensation,
         Self::LostHandler,
         Self::LostItem,
@@ -50,6 +53,7 @@ impl Bug {
             Self::InLeader(PlantedBug::LostWakeup) => "lost-wakeup",
             Self::ForgedSender => "forged-sender",
             Self::EarlyAcknowledgement => "early-acknowledgement",
+            Self::LostActor => "lost-actor",
             Self::LostCompensation => "lost-compensation",
             Self::LostHandler => "lost-handler",
             Self::LostItem => "lost-item",

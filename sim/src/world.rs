@@ -7,11 +7,12 @@ use crate::faults::Faults;
 use crate::invariants::{self, Evidence};
 use crate::network::{Host, Network, OUTSIDE};
 use crate::node::{Machine, MachineContext, simulated_runtime};
-use crate::outside::{Caller, Client, Load, Worker, operate};
+use crate::outside::{Caller, Client, Load, TokenOwner, Worker, operate};
 use crate::random::Random;
 use crate::record::{Progress, Record};
 use crate::scenario::Scenario;
 use crate::time::Time;
+use flotilla_engine::Actor;
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -125,6 +126,7 @@ impl World {
             record: self.record.clone(),
             random: Random::of(plan.seed, &name),
             hosts: HOSTS.to_vec(),
+            actor: Actor::Anonymous,
             name,
         }
     }
@@ -175,6 +177,12 @@ impl World {
             };
             self.outside.spawn(client.run());
         }
+        let owner = TokenOwner {
+            caller: self.caller(plan, "token owner".to_owned()),
+            time: self.time.clone(),
+            until_ms,
+        };
+        self.outside.spawn(owner.run());
     }
 
     /// Lets a millisecond pass for everything.

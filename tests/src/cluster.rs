@@ -18,7 +18,16 @@ pub struct Cluster {
     scratch: Scratch,
     flags: Vec<String>,
     certificates: Option<Certificates>,
+    /// The token that administers it, if it is closed.
+    token: Option<String>,
     _process_slots: ProcessSlots,
+}
+
+/// What calls to a cluster show.
+#[derive(Debug, Default)]
+struct Credentials {
+    certificates: Option<Certificates>,
+    token: Option<String>,
 }
 
 impl Cluster {
@@ -39,6 +48,41 @@ impl Cluster {
         let cluster = Self::on(Scratch::new(), &hosts, flags);
         cluster.await_health();
         cluster
+    }
+
+    /// Starts three nodes that form a closed cluster, and waits until they have a leader and are healthy. Calls to it have the
+    /// token that administers it.
+    ///
+    /// # Panics
+    /// When the nodes do not become a cluster.
+    #[must_use]
+    pub fn closed() -> Self {
+        let cluster = Self::unformed_closed();
+        cluster.form();
+        cluster.await_health();
+        cluster
+    }
+
+    /// Starts three nodes without waiting: they are to form a closed cluster.
+    ///
+    /// # Panics
+    /// When no token can be made.
+    #[must_use]
+    pub fn unformed_closed() -> Self {
+        let scratch = Scratch::new();
+        let token = Flo::at("").text(&["token", "generate"]);
+        let file = scratch.write("bootstrap.token", &token);
+        let hosts = [1, 2, 3].map(Host::local);
+        let flags = ["--access", "closed", "--bootstrap-token-file", &file];
+        Self::begin(
+            scratch,
+            &hosts,
+            &flags,
+            Credentials {
+                token: Some(token),
+                ..Credentials::default()
+            },
+        )
     }
 
     /// Starts three nodes with TLS, each with a separate certificate, and waits until they have a leader
@@ -73,7 +117,7 @@ impl Cluster {
     /// Starts a node on each of these hosts, with these further flags, without waiting: the cluster is not formed.
     #[must_use]
     pub fn unformed_on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
-        Self::begin(scratch, hosts, flags, None)
+        Self::begin(scratch, hosts, flags, Credentials::default())
     }
 
     /// The same over TLS: clients use these certificates, and so do nodes whose hosts have none.
@@ -87,17 +131,16 @@ impl Cluster {
         flags: &[&str],
         certificates: Certificates,
     ) -> Self {
-        let cluster = Self::begin(scratch, hosts, flags, Some(certificates));
+        let certificates = Credentials {
+            certificates: Some(certificates),
+            ..Credentials::default()
+        };
+        let cluster = Self::begin(scratch, hosts, flags, certificates);
         cluster.form();
         cluster
     }
 
-    fn begin(
-        scratch: Scratch,
-        hosts: &[Host],
-        flags: &[&str],
-        certificates: Option<Certificates>,
-    ) -> Self {
+    fn begin(scratch: Scratch, hosts: &[Host], flags: &[&str], credentials: Credentials) -> Self {
         let process_slots = ProcessSlots::take(hosts.len());
         let peers: Vec<_> = hosts
             .iter()
@@ -112,7 +155,8 @@ impl Cluster {
             nodes: Vec::new(),
             scratch,
             flags,
-            certificates,
+            certificates: credentials.certificates,
+            token: credentials.token,
             _process_slots: process_slots,
         };
         for settings in settings {
@@ -142,6 +186,7 @@ impl Cluster {
         self.nodes.push(Node::start(Settings {
             flags: self.flags.clone(),
             certificates: certificates.or_else(|| self.certificates.clone()),
+            token: self.token.clone(),
             ..settings
         }));
     }
@@ -263,8 +308,12 @@ impl Cluster {
     #[must_use]
     pub fn flo(&self) -> Flo {
         let flo = Flo::at(self.endpoints().join(","));
-        match &self.certificates {
+        let flo = match &self.certificates {
             Some(certificates) => flo.with_certificates(certificates),
+            None => flo,
+        };
+        match &self.token {
+            Some(token) => flo.with_token(token),
             None => flo,
         }
     }

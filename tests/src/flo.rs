@@ -58,6 +58,15 @@ impl Flo {
         }
     }
 
+    /// The same nodes, without an API token.
+    #[must_use]
+    pub fn without_token(&self) -> Self {
+        Self {
+            token: None,
+            ..self.clone()
+        }
+    }
+
     /// A `flo` command without a verb.
     pub(crate) fn command(&self) -> Command {
         let mut command = binary::flo();

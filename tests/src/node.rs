@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) flags: Vec<String>,
     /// Its TLS certificates.
     pub(crate) certificates: Option<Certificates>,
+    /// The token that administers its cluster, if the cluster is closed.
+    pub(crate) token: Option<String>,
 }
 
 impl Settings {
@@ -63,6 +65,7 @@ impl Settings {
             origin,
             flags: Vec::new(),
             certificates: host.certificates.clone(),
+            token: None,
             log: scratch.log(&format!("node-{node_id}.log")),
         }
     }
@@ -134,8 +137,12 @@ impl Node {
     #[must_use]
     pub fn flo(&self) -> Flo {
         let flo = Flo::at(self.endpoint());
-        match &self.settings.certificates {
+        let flo = match &self.settings.certificates {
             Some(certificates) => flo.with_certificates(certificates),
+            None => flo,
+        };
+        match &self.settings.token {
+            Some(token) => flo.with_token(token),
             None => flo,
         }
     }

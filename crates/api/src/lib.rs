@@ -1,7 +1,7 @@
-//! Generated gRPC messages and services of Flotilla.
-//!
-//! Everything here comes from the files in `proto/`, which also document each message; this crate
-//! adds nothing to them.
+//! What clients and nodes of Flotilla have in common: the generated gRPC messages and services, which the files in `proto/`
+//! document, and the text of API tokens.
+
+pub mod token;
 
 /// The package `flotilla.v1`.
 pub mod v1 {

@@ -1,6 +1,5 @@
 //! The client.
 
-use crate::api_token::ApiToken;
 use crate::cluster_clock::ClusterClock;
 use crate::code::ClientCode;
 use crate::error::ClientError;
@@ -8,6 +7,7 @@ use crate::hedges::Hedges;
 use crate::nodes::Nodes;
 use crate::options::ClientOptions;
 use crate::retry::{Bounds, Intent};
+use flotilla_api::token::ApiToken;
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::Request;

@@ -9,7 +9,14 @@ use tonic::{Code, ConnectError, Status, TimeoutExpired};
 use tonic_types::StatusExt;
 
 /// Reasons of UNAVAILABLE that guarantee that the server has not proposed the request.
-const NOT_APPLIED: [&str; 4] = ["no_leader", "node_not_member", "not_leader", "overloaded"];
+const NOT_APPLIED: [&str; 6] = [
+    "no_leader",
+    "node_not_member",
+    "not_leader",
+    "overloaded",
+    "access_not_initialized",
+    "credential_uncheckable",
+];
 
 /// The hint if nothing listens at an endpoint.
 const CHECK_ENDPOINT: &str = "check the endpoint, and that a server is running there";

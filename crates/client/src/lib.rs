@@ -25,7 +25,6 @@
 //! # }
 //! ```
 
-mod api_token;
 mod backoff;
 mod backup;
 mod call;
@@ -51,10 +50,10 @@ mod tls;
 mod watch;
 pub mod worker;
 
-pub use api_token::{ApiToken, TokenSecret};
 pub use client::Client;
 pub use code::ClientCode;
 pub use error::{ClientError, ErrorKind, Violation};
+pub use flotilla_api::token::{ApiToken, TokenSecret};
 pub use flotilla_api::v1;
 pub use names::PublishedName;
 pub use options::ClientOptions;

@@ -1,7 +1,7 @@
 //! The options of a client.
 
-use crate::api_token::ApiToken;
 use crate::tls::TlsOptions;
+use flotilla_api::token::ApiToken;
 use std::time::Duration;
 
 /// The options of [`Client::connect`](crate::Client::connect).

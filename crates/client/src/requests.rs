@@ -224,6 +224,7 @@ prepare_id! {
     DeleteNamespaceRequest
     ReleaseQuarantinedRequest
     SetClusterSettingsRequest
+    SetAccessRequest
     CreateClusterTokenRequest
     RotateClusterTokenRequest
     RevokeClusterTokenRequest

@@ -207,6 +207,8 @@ calls! { AccessServiceClient:
     Read who_am_i(WhoAmIRequest) -> WhoAmIResponse = who_am_i;
     /// Returns whether callers need a credential (X1).
     Read get_access(GetAccessRequest) -> Access = get_access;
+    /// Opens or closes the cluster (X5).
+    Write set_access(SetAccessRequest) -> Access = set_access;
     /// Creates an API token of a namespace (X10).
     Write create_token(CreateTokenRequest) -> Token = create_token;
     /// Returns an API token of a namespace.

@@ -87,6 +87,8 @@ pub enum Effect {
     },
     /// A WASM action was registered, changed or deleted: embedded workers reload the list.
     ModulesChanged,
+    /// The access mode or a token changed: nodes check again whether the callers of long-lived calls may continue.
+    AccessChanged,
     /// A stand-alone action run ended: wake the callers that wait for it.
     ActionRunEnded {
         /// The action run.

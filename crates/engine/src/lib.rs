@@ -125,7 +125,7 @@ pub use tables::{
     GroupSettings, KeyRecord, LeaseWatch, NextFiring, PayloadOwner, PayloadRef, Phase, Process,
     ProcessKind, ProcessRecord, QuarantinedKind, Retention, RunStatus, SchemaVerdict,
     StreamSettings, TimerKey, TimerKind, TokenRecord, WasmLimits, WorkerActivityRecord,
-    WorkerRecord, WorkerStatus, WorkerType, check_row,
+    WorkerOwner, WorkerRecord, WorkerStatus, WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,

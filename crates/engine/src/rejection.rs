@@ -138,6 +138,9 @@ pub enum Rejection {
     /// A newer process has registered with the same worker id.
     #[error("expected the current incarnation of worker \"{0}\", but a newer one has registered")]
     WorkerReplaced(WorkerId),
+    /// The worker id belongs to another identity (X25).
+    #[error("expected worker id \"{0}\" to be free, but a worker of another identity has it")]
+    WorkerIdTaken(WorkerId),
     /// The namespace has reached its limit of workers (A20).
     #[error(
         "expected capacity for another worker in namespace \"{0}\", but its workers have reached their limit"
@@ -400,6 +403,7 @@ impl Rejection {
             Self::OutcomeReserved(_) => RejectionCode::OutcomeReserved,
             Self::WorkerNotFound(_) => RejectionCode::WorkerNotFound,
             Self::WorkerReplaced(_) => RejectionCode::WorkerReplaced,
+            Self::WorkerIdTaken(_) => RejectionCode::WorkerIdTaken,
             Self::WorkerLimitExceeded(_) => RejectionCode::WorkerLimitExceeded,
             Self::TimerStale => RejectionCode::TimerStale,
             Self::TimerNotDue => RejectionCode::TimerNotDue,

@@ -253,6 +253,9 @@ codes! {
     WorkerReplaced "worker_replaced" Conflict
         "A newer process has registered with the same worker id."
         => "give each process its own --worker-id";
+    WorkerIdTaken "worker_id_taken" Conflict
+        "The worker id belongs to a healthy worker of another identity, or to the embedded worker of a node."
+        => "give the worker another --worker-id; the id of a worker becomes free when the worker deregisters or becomes unhealthy";
     WorkerLimitExceeded "worker_limit_exceeded" Exhausted
         "The namespace has reached its limit of workers."
         => "stop workers, or use another namespace; `flo worker list` shows the workers";

@@ -6,6 +6,7 @@ use crate::observer::Observer;
 use crate::pump::pump;
 use crate::schemas::Schemas;
 use crate::term::run_terms;
+use flotilla_engine::InitializeAccess;
 use flotilla_replica::Replica;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -19,6 +20,8 @@ pub struct Context {
     pub hub: Arc<Hub>,
     /// Compiled schemas.
     pub schemas: Arc<Schemas>,
+    /// What this node proposes to a new cluster, which has no access mode yet; `None`: nothing.
+    pub initial_access: Option<InitializeAccess>,
     /// Receives what the parts do.
     pub observer: Arc<dyn Observer>,
     /// Cancelled when the node stops: ends all parts.

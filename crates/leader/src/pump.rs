@@ -70,7 +70,8 @@ impl Driver {
                 | Effect::ActionRunEnded { .. }
                 | Effect::StreamChanged { .. }
                 | Effect::RecordsReady { .. }
-                | Effect::ModulesChanged => {}
+                | Effect::ModulesChanged
+                | Effect::AccessChanged => {}
             }
         }
     }
@@ -111,7 +112,8 @@ fn delivery(effect: &Effect) -> Option<Delivery> {
         | Effect::StreamChanged { .. }
         | Effect::RecordsReady { .. }
         | Effect::RecordsLost { .. }
-        | Effect::ModulesChanged => return None,
+        | Effect::ModulesChanged
+        | Effect::AccessChanged => return None,
     };
     Some(Delivery {
         key: WorkerKey {

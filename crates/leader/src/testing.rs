@@ -7,7 +7,7 @@ use crate::poller::read;
 use crate::schemas::Schemas;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Body, NodeId, Reply};
+use flotilla_engine::{AccessMode, Body, InitializeAccess, NodeId, Reply};
 use flotilla_replica::{Config, Environment, Formation, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -43,6 +43,7 @@ impl StillNode {
             node_id: NodeId(1),
             formation: Formation::Found { peers },
             peer_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            formation_requirements: String::new(),
             peer_names: Vec::new(),
             client_address: String::new(),
             data_directory: data.path().to_owned(),
@@ -62,6 +63,10 @@ impl StillNode {
         Driver::new(Context {
             hub: Arc::default(),
             schemas: Arc::new(Schemas::new(self.replica.blocking_pool())),
+            initial_access: Some(InitializeAccess {
+                mode: AccessMode::Open,
+                bootstrap: None,
+            }),
             observer: Arc::new(NoObserver),
             shutdown: CancellationToken::new(),
             replica: self.replica.clone(),

@@ -47,6 +47,8 @@ pub struct Config {
     pub node_id: NodeId,
     /// How it becomes a member of its cluster.
     pub formation: Formation,
+    /// What its host requires of a new cluster, as readable text. First members whose texts differ do not form a cluster.
+    pub formation_requirements: String,
     /// The address that serves its peers.
     pub peer_listen: SocketAddr,
     /// Hosts of members that `formation` does not name. With TLS, a caller needs a certificate for the host of a member.

@@ -1,6 +1,7 @@
 //! The context that all parts of a node share.
 
 use crate::gateway::Gateway;
+use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::Modules;
@@ -9,7 +10,6 @@ use crate::traces::Tracer;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
 use flotilla_leader::Schemas;
-use flotilla_replica::Sockets;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +36,8 @@ pub(crate) struct Context {
     pub(crate) http_address: String,
     /// The data directory.
     pub(crate) data_directory: PathBuf,
-    /// Connects to other nodes.
-    pub(crate) sockets: Arc<dyn Sockets>,
+    /// Calls the leader, for workers.
+    pub(crate) leaders: LeaderClients,
     /// The node's certificates, if TLS is on.
     pub(crate) tls: Option<Arc<Tls>>,
     /// Exports spans, if tracing is on.

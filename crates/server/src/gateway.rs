@@ -4,7 +4,7 @@
 //! the directory of namespaces. A caller must choose with [`Gateway::of`] or [`Gateway::home`] before it can read or
 //! submit. Today a cluster has one group, so every choice leads to the same replica.
 
-use crate::access::Needs;
+use crate::access::{InitialAccess, Needs, not_initialized};
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::limits::READ_RESERVATION_BYTES;
@@ -35,6 +35,8 @@ struct Groups {
     slow_commands: SlowCommands,
     /// For reads in progress.
     reads: FairPool,
+    /// Decides about callers until the cluster has an access mode.
+    initial_access: InitialAccess,
 }
 
 /// On whose behalf a gateway acts, and what the call needs.
@@ -46,7 +48,7 @@ struct CallAuthority {
 /// Submits commands to one Raft group and reads its state, from any node.
 #[derive(Clone)]
 pub(crate) struct GroupGateway<'g> {
-    groups: &'g Groups,
+    groups: &'g Arc<Groups>,
     authority: &'g CallAuthority,
     /// Where it reads.
     scope: CommandScope,
@@ -76,12 +78,18 @@ impl Freshness {
 
 impl Gateway {
     /// The gateway of the node itself over the replica of the only group, with the memory for its reads in progress.
-    pub(crate) fn new(replica: Replica, slow_commands: SlowCommands, reads: &MemoryPool) -> Self {
+    pub(crate) fn new(
+        replica: Replica,
+        initial_access: InitialAccess,
+        slow_commands: SlowCommands,
+        reads: &MemoryPool,
+    ) -> Self {
         Self {
             groups: Arc::new(Groups {
                 replica,
                 slow_commands,
                 reads: FairPool::new(reads, READ_RESERVATION_BYTES),
+                initial_access,
             }),
             authority: Arc::new(CallAuthority {
                 actor: Actor::System,
@@ -140,6 +148,11 @@ impl Gateway {
         }
     }
 
+    /// Decides about callers until the cluster has an access mode.
+    pub(crate) fn initial_access(&self) -> &InitialAccess {
+        &self.groups.initial_access
+    }
+
     /// The log of slow commands.
     pub(crate) fn slow_commands(&self) -> &SlowCommands {
         &self.groups.slow_commands
@@ -186,7 +199,8 @@ impl<'g> GroupGateway<'g> {
         command: Command<O>,
         deadline: Instant,
     ) -> Result<Result<O::Reply, Rejection>, Refusal> {
-        let envelope = command.untyped().by(self.authority.actor.clone());
+        let actor = planted::submitted_for(&self.authority.actor);
+        let envelope = command.untyped().by(actor);
         Ok(match self.propose_any(envelope, deadline).await? {
             Ok(reply) => Ok(typed::<O>(reply)?),
             Err(rejection) => Err(rejection),
@@ -223,25 +237,49 @@ impl<'g> GroupGateway<'g> {
         envelope: &CommandEnvelope,
         deadline: Instant,
     ) -> Result<Result<(), Rejection>, Refusal> {
-        if envelope.actor == Actor::System {
+        // In an open cluster, checking here costs as much as it saves, because the engine checks anyway.
+        let is_unlikely_refused =
+            envelope.actor == Actor::Anonymous && self.groups.initial_access.was_open();
+        if envelope.actor == Actor::System || is_unlikely_refused {
             return Ok(Ok(()));
         }
         let judge = || {
             let now_ms = self.replica().now_ms();
-            self.read_stored(|view| view::judge_command(view, now_ms, envelope))
+            self.read_stored(|view| {
+                if !self.groups.initial_access.is_initialized(view)? {
+                    return Ok(None);
+                }
+                view::judge_command(view, now_ms, envelope).map(Some)
+            })
         };
-        if judge()?.is_ok() {
+        if judge()?.is_some_and(|judged| judged.is_ok()) {
             return Ok(Ok(()));
         }
         self.catch_up(deadline).await?;
-        judge()
+        judge()?.ok_or_else(not_initialized)
     }
 
     /// Checks that the caller may make the call, by what this node has applied, in whatever state the node is.
     pub(crate) fn check_here(&self) -> Result<(), Refusal> {
         let now_ms = self.replica().now_ms();
         let judging = Judging::of(self);
-        Ok(self.read_stored(|view| judging.judge(view, now_ms))??)
+        self.read_stored(|view| judging.judge(view, now_ms))?
+    }
+
+    /// Checks that the caller may call at all, by what this node has applied, in whatever state the node is.
+    pub(crate) fn check_credential(&self) -> Result<(), Refusal> {
+        let now_ms = self.replica().now_ms();
+        let actor = &self.authority.actor;
+        Ok(self.read_stored(|view| view::judge_credential(view, now_ms, actor))??)
+    }
+
+    /// As `check_here`, for a call about the formation of the cluster: until that is over, the node's configuration decides.
+    pub(crate) fn check_formation(&self) -> Result<(), Refusal> {
+        let initial_access = &self.groups.initial_access;
+        match self.read_stored(|view| initial_access.is_initialized(view))? {
+            true => self.check_here(),
+            false => initial_access.check(&self.authority.actor),
+        }
     }
 
     /// Reads what this node has applied, in whatever state it is, without judging the caller: to find out who calls.
@@ -303,8 +341,8 @@ impl<'g> GroupGateway<'g> {
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let (replica, judging) = (self.replica().clone(), Judging::of(self));
-        let scan = move || judging.read(&replica, read);
+        let judging = Judging::of(self);
+        let scan = move || judging.read(read);
         let scanned = tokio::task::spawn_blocking(scan).await;
         scanned.map_err(|error| {
             Refusal::internal(format!(
@@ -318,7 +356,7 @@ impl<'g> GroupGateway<'g> {
         &self,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
     ) -> Result<T, Refusal> {
-        Judging::of(self).read(self.replica(), read)
+        Judging::of(self).read(read)
     }
 }
 
@@ -327,6 +365,7 @@ struct Judging {
     actor: Actor,
     needs: Needs,
     scope: CommandScope,
+    groups: Arc<Groups>,
 }
 
 impl Judging {
@@ -336,34 +375,42 @@ impl Judging {
             actor: actor.clone(),
             needs: *needs,
             scope: gateway.scope.clone(),
+            groups: Arc::clone(gateway.groups),
         }
     }
 
     /// Reads the applied state, if the caller may make the call by that same state (X21).
     fn read<T>(
         &self,
-        replica: &Replica,
         read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
     ) -> Result<T, Refusal> {
+        let replica = &self.groups.replica;
         let now_ms = replica.now_ms();
         let found = replica.view(|view| {
             Ok::<_, StoreError>(match self.judge(view, now_ms)? {
                 Ok(()) => Ok(read(view)?),
-                Err(rejection) => Err(rejection),
+                Err(refusal) => Err(refusal),
             })
         });
-        Ok(found???)
+        found??
     }
 
-    fn judge(&self, view: &dyn Reader, now_ms: u64) -> Result<Result<(), Rejection>, StoreError> {
-        match self.needs {
-            Needs::TaskToken => Ok(Ok(())),
-            Needs::Credential => view::judge_credential(view, now_ms, &self.actor),
+    fn judge(&self, view: &dyn Reader, now_ms: u64) -> Result<Result<(), Refusal>, StoreError> {
+        if self.actor == Actor::System {
+            return Ok(Ok(()));
+        }
+        if !self.groups.initial_access.is_initialized(view)? {
+            return Ok(Err(not_initialized()));
+        }
+        let judged = match self.needs {
+            Needs::TaskToken => Ok(()),
+            Needs::Credential => view::judge_credential(view, now_ms, &self.actor)?,
             Needs::Permission(permissions) => {
                 let scope = &self.scope;
-                view::judge(view, now_ms, &self.actor, Needed { permissions, scope })
+                view::judge(view, now_ms, &self.actor, Needed { permissions, scope })?
             }
-        }
+        };
+        Ok(judged.map_err(Refusal::from))
     }
 }
 

@@ -25,6 +25,7 @@ mod health;
 mod http;
 mod inspect;
 mod limits;
+mod members;
 mod memory;
 mod metrics;
 mod middleware;
@@ -53,8 +54,10 @@ pub mod backup {
     };
 }
 
+pub use access::{BootstrapTokenError, ensure_bootstrap_token, generate_bootstrap_token};
 pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
 pub use errors::ErrorCode;
+pub use flotilla_engine::AccessMode;
 pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH};
 pub use limits::STOP_TIME;
 pub use metrics::{METRICS, Metric, MetricKind};

@@ -204,8 +204,8 @@ const TASK_BYTES_MAX: usize =
 pub(crate) const TASKS_MEMORY_BYTES: usize = TASKS_BATCH_BYTES + TASK_BYTES_MAX;
 /// How long a node tries to connect to the leader, unless the leader changes.
 pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
-/// The interval of keepalive pings to the leader while a forwarded poll waits, and their timeout.
-pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(5);
+/// The interval of keepalive pings to the leader while a poll or a stream of a worker is open, and their timeout.
+pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(2);
 
 /// The least memory for all calls of WASM actions: what one with the default limits may take. In bytes.
 pub(crate) const WASM_MEMORY_BYTES_MIN: u64 = 24 << 20;

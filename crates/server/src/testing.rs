@@ -1,9 +1,10 @@
 //! Test support that several modules share.
 
-use crate::access::{CallContext, Needs};
+use crate::access::{CallContext, InitialAccess, Needs};
 use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
+use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules};
@@ -13,9 +14,11 @@ use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Body, NodeId, Reply};
+use flotilla_engine::{AccessMode, Body, Command, InitializeAccess, NodeId, Reply};
 use flotilla_leader::Schemas;
-use flotilla_replica::{Caller, Config, Environment, Formation, PlainSockets, Replica, Tuning};
+use flotilla_replica::{
+    Caller, Config, Environment, Formation, HostServices, PlainSockets, Replica, Tuning,
+};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -42,6 +45,7 @@ impl StillNode {
             node_id: NodeId(1),
             formation: Formation::Found { peers },
             peer_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            formation_requirements: String::new(),
             peer_names: Vec::new(),
             client_address: String::new(),
             data_directory: data.path().to_owned(),
@@ -56,7 +60,12 @@ impl StillNode {
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            node_gateway: Gateway::new(replica, SlowCommands::new(Duration::ZERO), &memory.reads),
+            node_gateway: Gateway::new(
+                replica,
+                InitialAccess::new(AccessMode::Open, None),
+                SlowCommands::new(Duration::ZERO),
+                &memory.reads,
+            ),
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,
@@ -66,7 +75,11 @@ impl StillNode {
             client_address: String::new(),
             http_address: String::new(),
             data_directory: data.path().to_owned(),
-            sockets: Arc::new(PlainSockets),
+            leaders: LeaderClients::new(
+                NodeId(1),
+                HostServices::default().handle(),
+                Arc::new(PlainSockets),
+            ),
             tls: None,
             tracer: None,
             memory,
@@ -79,6 +92,14 @@ impl StillNode {
             .catch_up(deadline())
             .await
             .unwrap();
+        let open = InitializeAccess {
+            mode: AccessMode::Open,
+            bootstrap: None,
+        };
+        let opened = context
+            .node_gateway
+            .submit(Command::of_cluster(open), deadline());
+        opened.await.unwrap();
         Self {
             call: CallContext::of_anyone(&context),
             context,

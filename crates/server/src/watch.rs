@@ -9,6 +9,7 @@ mod shared_look;
 pub(crate) use run_look::{LookRange, RunLook};
 pub(crate) use shared_look::SharedLook;
 
+use crate::access::{CallContext, credential_ended};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::WATCHERS_MAX;
@@ -40,6 +41,8 @@ pub(crate) struct Watchers {
     pub(crate) streams: KeyedNotify<(Namespace, StreamName)>,
     /// Woken when a group has new records to deliver.
     pub(crate) groups: KeyedNotify<(Namespace, StreamName, GroupName)>,
+    /// Woken when the access mode or a token changes; counts the changes.
+    pub(crate) access: watch::Sender<u64>,
 }
 
 /// Notifications per key that a caller waits for. The watches of a key share an `S`.
@@ -67,9 +70,10 @@ pub(crate) struct Watch<K: Ord + Clone, S: Default = ()> {
     _permit: NamespacePermit,
 }
 
-/// Waits until callers can no longer wait at this node, because it is cut off or drained, and returns the refusal for
-/// them. The same call at another node continues the wait.
-pub(crate) async fn interrupted(context: &Context) -> Refusal {
+/// Waits until the caller can no longer wait at this node, because the node is cut off or drained or the caller's credential
+/// has ended, and returns the refusal for it. Unless the credential has ended, the same call at another node continues the
+/// wait.
+pub(crate) async fn interrupted(context: &CallContext) -> Refusal {
     let mut drained = context.node_gateway.home().replica().drained();
     let is_drained = async {
         if drained.wait_for(|is_drained| *is_drained).await.is_err() {
@@ -83,11 +87,11 @@ pub(crate) async fn interrupted(context: &Context) -> Refusal {
     }
 }
 
-/// Returns once the node stops, or has learned nothing of what the cluster commits for longer than an election takes, with
-/// what to tell a waiting caller.
+/// Waits until the node stops, has received no commits for longer than an election takes, or the caller's credential has ended,
+/// and returns the refusal for a waiting caller.
 ///
 /// A worker at the leader waits for this only: it leaves a drained node when that no longer leads.
-pub(crate) async fn cut_off(context: &Context) -> Refusal {
+pub(crate) async fn cut_off(context: &CallContext) -> Refusal {
     let mut standstill = context.node_gateway.home().replica().standstill();
     let stands_still = async {
         match standstill
@@ -103,6 +107,7 @@ pub(crate) async fn cut_off(context: &Context) -> Refusal {
         biased;
         () = context.shutdown.cancelled() => Refusal::shutting_down(),
         found = stands_still => found.into(),
+        refusal = credential_ended(context) => refusal,
     }
 }
 
@@ -115,12 +120,31 @@ pub(crate) fn start(context: Arc<Context>, mut subscription: Subscription) -> Jo
                 () = context.shutdown.cancelled() => None,
             };
             match notice {
-                Some(Notice::Applied(batch)) => context.watchers.wake(&batch.effects),
-                Some(Notice::Lost) => context.watchers.wake_all(),
+                Some(Notice::Applied(batch)) => {
+                    if batch.effects.contains(&Effect::AccessChanged) {
+                        refresh_access_mode(&context);
+                    }
+                    context.watchers.wake(&batch.effects);
+                }
+                Some(Notice::Lost) => {
+                    refresh_access_mode(&context);
+                    context.watchers.wake_all();
+                }
                 None => return,
             }
         }
     })
+}
+
+/// Notes whether the cluster is open. If that fails, calls are judged by what was known before, and then by the engine.
+fn refresh_access_mode(context: &Context) {
+    let gateway = &context.node_gateway;
+    let looked = gateway
+        .home()
+        .read_stored(|reader| gateway.initial_access().refresh(reader));
+    if let Err(refusal) = looked {
+        tracing::debug!(%refusal, "the access mode could not be read");
+    }
 }
 
 impl Watchers {
@@ -151,6 +175,7 @@ impl Watchers {
                     let key = (namespace.clone(), stream.clone(), group.clone());
                     self.groups.notify_key(&key);
                 }
+                Effect::AccessChanged => self.access.send_modify(|changes| *changes += 1),
                 Effect::WakeWorkers { .. }
                 | Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
@@ -189,6 +214,7 @@ impl Watchers {
         self.action_runs.notify_all();
         self.streams.notify_all();
         self.groups.notify_all();
+        self.access.send_modify(|changes| *changes += 1);
     }
 }
 

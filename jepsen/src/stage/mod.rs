@@ -106,6 +106,7 @@ impl Stage {
         Nodes {
             endpoints: self.cluster.endpoints(),
             tls: self.credentials.as_ref().map(Credentials::tls),
+            token: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod signals;
 mod starts;
 mod steps;
 mod targets;
+mod tokens;
 mod triggers;
 mod watch;
 mod workers;
@@ -81,6 +82,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(schedules::Schedules),
         Arc::new(triggers::Triggers::default()),
         Arc::new(register::Register::default()),
+        Arc::new(tokens::Tokens::default()),
         Arc::new(watch::Watch::default()),
     ]
 }

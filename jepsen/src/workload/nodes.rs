@@ -1,7 +1,7 @@
 //! How clients reach the nodes.
 
 use flotilla_api::v1::kv_service_client::KvServiceClient;
-use flotilla_client::{Client, ClientError, ClientOptions, TlsOptions, v1};
+use flotilla_client::{ApiToken, Client, ClientError, ClientOptions, TlsOptions, v1};
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request};
@@ -21,9 +21,20 @@ pub struct Nodes {
     pub endpoints: Vec<String>,
     /// The TLS settings, if there are any.
     pub tls: Option<TlsOptions>,
+    /// The API token that clients show, if there is one.
+    pub token: Option<ApiToken>,
 }
 
 impl Nodes {
+    /// The same nodes, for clients with a token.
+    #[must_use]
+    pub fn with_token(self, token: ApiToken) -> Self {
+        Self {
+            token: Some(token),
+            ..self
+        }
+    }
+
     /// The same nodes, starting with another one.
     #[must_use]
     pub fn turned(&self, turn: usize) -> Self {
@@ -41,6 +52,7 @@ impl Nodes {
         let options = ClientOptions {
             endpoints: self.endpoints.clone(),
             tls: self.tls.clone(),
+            token: self.token.clone(),
             timeout: TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             ..ClientOptions::default()

@@ -2,7 +2,7 @@
 
 use super::nodes::{Nodes, OneNode};
 use crate::history::{Moment, Operation, Outcome, Recorder, describe_error, outcome_of};
-use flotilla_client::{Client, ClientError};
+use flotilla_client::{ApiToken, Client, ClientError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +69,20 @@ impl Session {
             nodes: own,
             recorder,
             stop,
+        }
+    }
+
+    /// The same client with an API token, starting with the node of this number. Must be called within a tokio runtime.
+    ///
+    /// # Panics
+    /// When an endpoint is not an address.
+    #[must_use]
+    pub fn with_token(&self, token: ApiToken, node: usize) -> Self {
+        let nodes = self.nodes.turned(node).with_token(token);
+        Self {
+            client: nodes.client(),
+            nodes,
+            ..self.clone()
         }
     }
 

@@ -25,6 +25,7 @@ mod states;
 mod step_handlers;
 mod survival;
 mod targets;
+mod tokens;
 mod usages;
 
 use crate::network::Host;
@@ -62,6 +63,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
         broken.extend(targets::check(rows));
+        broken.extend(tokens::check(events, rows));
     }
     broken
 }

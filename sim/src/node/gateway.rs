@@ -3,7 +3,7 @@
 use crate::bug::Bug;
 use flotilla_engine::KeyRecord;
 use flotilla_engine::ids::{KvKey, Namespace};
-use flotilla_engine::{Body, Command, Rejection, Reply, reply, view};
+use flotilla_engine::{Actor, Body, CommandEnvelope, Rejection, Reply, reply, view};
 use flotilla_leader::Hub;
 use flotilla_replica::{Replica, SubmitError};
 use std::sync::Arc;
@@ -33,15 +33,18 @@ pub(crate) enum Submitted {
 
 impl Gateway {
     /// Submits a command.
-    pub(crate) async fn submit(&self, command: Command) -> Submitted {
+    pub(crate) async fn submit(&self, mut envelope: CommandEnvelope) -> Submitted {
+        if self.bug == Some(Bug::LostActor) {
+            envelope.actor = Actor::Anonymous;
+        }
         if self.bug == Some(Bug::EarlyAcknowledgement)
-            && let Body::SignalRun(_) = &command.body
+            && let Body::SignalRun(_) = &envelope.command.body
         {
-            return self.acknowledge_early(command);
+            return self.acknowledge_early(envelope);
         }
         match self
             .replica
-            .submit(command.by_anyone(), Instant::now() + TIMEOUT)
+            .submit(envelope, Instant::now() + TIMEOUT)
             .await
         {
             Ok(replied) => Submitted::Answered(replied),
@@ -73,11 +76,11 @@ impl Gateway {
     }
 
     /// The planted bug: the response comes before the entry is committed, let alone applied.
-    fn acknowledge_early(&self, command: Command) -> Submitted {
+    fn acknowledge_early(&self, envelope: CommandEnvelope) -> Submitted {
         let replica = self.replica.clone();
         tokio::spawn(async move {
             let deadline = Instant::now() + TIMEOUT;
-            drop(replica.submit(command.by_anyone(), deadline).await);
+            drop(replica.submit(envelope, deadline).await);
         });
         Submitted::Answered(Ok(Reply::SignalAccepted(reply::SignalAccepted {
             is_repeated: false,

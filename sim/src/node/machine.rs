@@ -8,7 +8,7 @@ use crate::network::{Host, Network, SimulatedTransport, peer_address};
 use crate::random::Random;
 use crate::record::Record;
 use crate::time::{MachineClock, Time};
-use flotilla_engine::NodeId;
+use flotilla_engine::{AccessMode, InitializeAccess, NodeId};
 use flotilla_leader::{Hub, PlantedBug, Schemas};
 use flotilla_replica::{
     Config, Environment, Execution, Formation, NoInspector, NoObserver, Replica, Tuning,
@@ -182,6 +182,7 @@ impl Machine {
             node_id: NodeId(self.host),
             formation: Formation::Found { peers },
             peer_listen: peer_address(self.host),
+            formation_requirements: String::new(),
             peer_names: Vec::new(),
             client_address: format!("node-{}", self.host),
             data_directory: PathBuf::from(format!("node-{}", self.host)),
@@ -258,6 +259,10 @@ async fn boot(boot: Boot) {
             replica: replica.clone(),
             hub: Arc::clone(&hub),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
+            initial_access: Some(InitializeAccess {
+                mode: AccessMode::Open,
+                bootstrap: None,
+            }),
             observer: Arc::new(DriverTrace { host, record }),
             // A process is killed with its runtime, or its replica ends.
             shutdown: CancellationToken::new(),

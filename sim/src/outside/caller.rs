@@ -5,7 +5,7 @@ use crate::node::Submitted;
 use crate::random::Random;
 use crate::record::{Outcome, Record};
 use flotilla_engine::ids::{KvKey, Namespace};
-use flotilla_engine::{Body, Command, KeyRecord, RequestId};
+use flotilla_engine::{Actor, Body, Command, CommandEnvelope, KeyRecord, RequestId};
 use std::time::Duration;
 
 /// How long a caller waits for one response.
@@ -22,6 +22,8 @@ pub(crate) struct Caller {
     pub(crate) record: Record,
     pub(crate) random: Random,
     pub(crate) hosts: Vec<Host>,
+    /// On whose behalf its commands are carried out.
+    pub(crate) actor: Actor,
 }
 
 impl Caller {
@@ -33,6 +35,15 @@ impl Caller {
             record: self.record.clone(),
             random: Random::new(self.random.draw()),
             hosts: self.hosts.clone(),
+            actor: self.actor.clone(),
+        }
+    }
+
+    /// A caller with the same name that calls at the same time on behalf of another.
+    pub(super) fn acting_for(&mut self, actor: Actor) -> Self {
+        Self {
+            actor,
+            ..self.branch()
         }
     }
 
@@ -95,12 +106,13 @@ impl Caller {
 
     /// Sends a command later, without waiting for a response.
     fn echo(&mut self, command: &Command) {
-        let (network, route, command) = (self.network.clone(), self.route(), command.clone());
+        let (network, route) = (self.network.clone(), self.route());
+        let envelope = command.clone().by(self.actor.clone());
         let delay = Duration::from_millis(self.random.within(1..3_000));
         tokio::spawn(async move {
             tokio::time::sleep(delay).await;
             // No caller waits for it.
-            let _ = send(network, route, command).await;
+            let _ = send(network, route, envelope).await;
         });
     }
 
@@ -111,7 +123,8 @@ impl Caller {
 
     /// Sends a command to a node once.
     pub(crate) async fn attempt_at(&self, route: Route, command: &Command) -> Submitted {
-        let called = send(self.network.clone(), route, command.clone());
+        let envelope = command.clone().by(self.actor.clone());
+        let called = send(self.network.clone(), route, envelope);
         match tokio::time::timeout(TIMEOUT, called).await {
             Ok(Ok(submitted)) => submitted,
             Ok(Err(CallError::Refused)) => Submitted::NotDone,
@@ -184,12 +197,16 @@ impl Drop for OpenOperation {
 }
 
 /// Sends a command to a node.
-async fn send(network: Network, route: Route, command: Command) -> Result<Submitted, CallError> {
+async fn send(
+    network: Network,
+    route: Route,
+    envelope: CommandEnvelope,
+) -> Result<Submitted, CallError> {
     let called = network.call_once(route, move |process| {
-        let command = command.clone();
+        let envelope = envelope.clone();
         Box::pin(async move {
             match process.gateway {
-                Some(gateway) => gateway.submit(command).await,
+                Some(gateway) => gateway.submit(envelope).await,
                 None => Submitted::NotDone,
             }
         })

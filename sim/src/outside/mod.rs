@@ -3,11 +3,13 @@
 mod caller;
 mod client;
 mod operator;
+mod token_owner;
 mod worker;
 mod workload;
 
 pub(crate) use caller::Caller;
 pub(crate) use client::{Client, Load};
 pub(crate) use operator::operate;
+pub(crate) use token_owner::{TokenOwner, written_key_of};
 pub(crate) use worker::Worker;
 pub(crate) use workload::{key, set};

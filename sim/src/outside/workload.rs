@@ -6,13 +6,14 @@ use crate::bug::Bug;
 use flotilla_engine::ActionType;
 use flotilla_engine::ids::{
     ActionName, IdempotencyKey, KvKey, RunId, RunNumber, SignalId, SignalType, StepName,
-    StreamName, WorkflowName, WorkflowVersion,
+    StreamName, TokenId, TokenName, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    AppendRecords, Body, CancelRun, CreateDefinition, InvokeAction, NewRecord, RegisterAction,
-    ResumeRevision, ResumeRun, RetryFrom, RetryRun, SetCondition, SetKey, SetWorkflowEnabled,
-    SignalRun, StartRun, VersionChoice,
+    AppendRecords, Body, CancelRun, CommandScope, CreateDefinition, CreateToken, Grant,
+    InvokeAction, NewRecord, RegisterAction, ResumeRevision, ResumeRun, RetryFrom, RetryRun,
+    RevokeToken, SecretHash, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -325,6 +326,33 @@ pub(crate) fn set(key: &KvKey, value: &str, condition: SetCondition) -> Body {
         ttl_ms: None,
         condition,
     })
+}
+
+/// A token with a secret of these random numbers, which may write keys, and the command that creates it.
+pub(super) fn create_token(secret: [u64; 4]) -> (TokenId, Body) {
+    let mut bytes = [0; 32];
+    for (chunk, number) in bytes.chunks_exact_mut(8).zip(secret) {
+        chunk.copy_from_slice(&number.to_be_bytes());
+    }
+    let secret = SecretHash(bytes);
+    let id = TokenId::of_secret(secret);
+    let grant = Grant::parse("operator@default").expect("a valid grant");
+    let create = CreateToken {
+        id,
+        scope: CommandScope::Cluster,
+        name: TokenName::new("writer").expect("a valid name"),
+        identity: None,
+        grants: vec![grant],
+        secret,
+        ttl_ms: None,
+    };
+    (id, Body::CreateToken(Box::new(create)))
+}
+
+/// The revocation of such a token.
+pub(super) fn revoke_token(id: TokenId) -> Body {
+    let scope = CommandScope::Cluster;
+    Body::RevokeToken(RevokeToken { id, scope })
 }
 
 /// A record that starts a run.

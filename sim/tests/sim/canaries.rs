@@ -34,6 +34,11 @@ fn an_acknowledgement_before_the_commit_is_found() {
 }
 
 #[test]
+fn commands_that_lose_their_actors_are_found() {
+    expect_found("lost-actor", "expected no write with a revoked token");
+}
+
+#[test]
 fn a_lost_compensation_is_found() {
     expect_found("lost-compensation", "to undo [\"flight\"");
 }

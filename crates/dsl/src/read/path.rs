@@ -45,8 +45,9 @@ pub(super) fn meant_by(literal: &str, context: &Context<'_>) -> Option<String> {
 /// here, without its prefix.
 pub(super) fn marked(path: &str, context: &Context<'_>) -> Option<String> {
     let root = path.split(['.', '[']).next()?;
-    let is_meant = segments(path).is_ok() && roots_here(context).iter().any(|known| known == root);
-    is_meant.then(|| format!("{PREFIX}{path}"))
+    let has_token_prefix =
+        segments(path).is_ok() && roots_here(context).iter().any(|known| known == root);
+    has_token_prefix.then(|| format!("{PREFIX}{path}"))
 }
 
 /// Reads a path, with or without its `$.` (E508).

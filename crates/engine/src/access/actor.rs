@@ -1,5 +1,6 @@
 //! Actors: on whose behalf a command is carried out (X20).
 
+use crate::codec::{self, DecodeError};
 use crate::ids::TokenId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,6 +15,22 @@ pub enum Actor {
     Anonymous,
     /// The holder of an API token.
     Token(TokenId),
+}
+
+impl Actor {
+    /// Encodes the actor of a call that is forwarded to the leader.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// Decodes the output of [`Actor::encode`].
+    ///
+    /// # Errors
+    /// [`DecodeError`] for any other bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
 }
 
 impl fmt::Display for Actor {

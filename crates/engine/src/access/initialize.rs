@@ -7,19 +7,20 @@ use super::role::ClusterRole;
 use super::secret::SecretHash;
 use super::tokens;
 use crate::command_scope::CommandScope;
+use crate::effect::Effect;
 use crate::ids::{Identity, TokenId, TokenName};
 use crate::reply::Done;
 use crate::tables::{Access, AccessRecord, TokenRecord};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
-/// Sets the access mode of a new cluster, with the first token if it has one. Without effect once the mode is set: of
+/// Sets the access mode of a new cluster, with the bootstrap token if it has one. Without effect once the mode is set: of
 /// several leaders, the first decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitializeAccess {
     /// The mode.
     pub mode: AccessMode,
-    /// The first token, which administers the cluster.
+    /// The bootstrap token, which administers the cluster.
     pub bootstrap: Option<BootstrapToken>,
 }
 
@@ -44,6 +45,7 @@ impl InitializeAccess {
                 revision: 1,
             },
         );
+        turn.effect(Effect::AccessChanged);
         if let Some(bootstrap) = self.bootstrap {
             let record = TokenRecord {
                 name: TokenName::new("bootstrap").expect("it is a name"),

@@ -20,4 +20,11 @@ impl AccessMode {
             Self::Closed => "closed",
         }
     }
+
+    /// The mode with this published name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Open, Self::Closed];
+        all.into_iter().find(|mode| mode.as_str() == name)
+    }
 }

@@ -8,6 +8,7 @@ use super::permission::Permission;
 use super::secret::SecretHash;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
+use crate::effect::Effect;
 use crate::ids::TokenId;
 use crate::limits::{CLUSTER_TOKENS_MAX, NAMESPACE_TOKENS_MAX, TOKEN_KEPT_MS};
 use crate::rejection::Rejection;
@@ -126,6 +127,7 @@ pub(super) fn put_secret(
 /// Counts a change of the mode or of a credential, so that servers judge again what they remember.
 pub(super) fn note_change(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
     turn.edit::<Access, _>(&(), |record| record.revision += 1)?;
+    turn.effect(Effect::AccessChanged);
     Ok(())
 }
 

@@ -139,12 +139,12 @@ impl LeaveGroup {
     ) -> TurnResult<Deleted> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone());
-        let is_meant = |found: &ConsumerRecord| {
+        let has_token_prefix = |found: &ConsumerRecord| {
             let incarnation = self.incarnation;
             incarnation.is_none_or(|incarnation| incarnation == found.incarnation)
         };
         let found = turn.get::<Consumers>(&key)?;
-        let Some(found) = found.filter(|found| is_meant(found)) else {
+        let Some(found) = found.filter(|found| has_token_prefix(found)) else {
             return Ok(Deleted { is_found: false });
         };
         // Bounded by the records in flight: the timer deletes the entries once it has returned those records.

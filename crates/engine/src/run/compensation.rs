@@ -401,11 +401,11 @@ fn is_made_for(
     is_active(turn, run, |active| active.undoes_for() == Some(owner))
 }
 
-/// Whether a compensation is being made that `is_meant`.
+/// Whether a compensation is being made that `has_token_prefix`.
 fn is_active(
     turn: &mut Turn<'_, '_>,
     run: &mut LoadedRun,
-    is_meant: impl Fn(&Activation) -> bool,
+    has_token_prefix: impl Fn(&Activation) -> bool,
 ) -> Result<bool, StoreError> {
     let counts = &run.record.compensations;
     if counts.entered_count == u64::from(counts.open_count) {
@@ -413,7 +413,7 @@ fn is_active(
     }
     for number in run.active(turn)? {
         let active = run.activation(turn, number)?;
-        if active.is_some_and(|active| active.call.is_compensation() && is_meant(active)) {
+        if active.is_some_and(|active| active.call.is_compensation() && has_token_prefix(active)) {
             return Ok(true);
         }
     }

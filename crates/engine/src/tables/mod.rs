@@ -159,8 +159,8 @@ pub use usage::{RunUsageRecord, RunUsages, StepUsages};
 pub use worker::{
     GoneWorkerRecord, GoneWorkers, HeldTasks, LEASE_SUSPENDED_MS, LeaseBlock, LeasePlace,
     LeaseWatch, Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities,
-    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord,
-    WorkerStatus, WorkerType, Workers,
+    WorkerActivityRecord, WorkerCounts, WorkerLeases, WorkerNumbers, WorkerOwner, WorkerProcesses,
+    WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 pub use workflow::{WorkflowCounts, WorkflowRecord, Workflows, WorkflowsBeingDeleted};
 

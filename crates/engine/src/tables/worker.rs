@@ -2,7 +2,7 @@
 
 use super::label::{decode_text, encode_text};
 use super::{ActionRunBlock, ActionRunSet, Key, tables};
-use crate::ids::{ActionRunNumber, Namespace, NodeId, WorkerId, WorkerNumber};
+use crate::ids::{ActionRunNumber, Identity, Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,8 +51,21 @@ pub struct WorkerRecord {
     pub machine_id: Option<String>,
     /// The node that it is a part of, for an embedded worker (A9).
     pub node: Option<NodeId>,
+    /// Who registered it.
+    pub owner: WorkerOwner,
     /// When it first registered, in milliseconds.
     pub registered_at_ms: u64,
+}
+
+/// Who registered a worker, and thereby owns its id (X25).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerOwner {
+    /// A caller without a credential: everybody may take the id.
+    Anyone,
+    /// The cluster: it is the worker of a node.
+    Cluster,
+    /// Callers that act for an identity.
+    Identity(Identity),
 }
 
 /// What kind of tasks a worker takes.

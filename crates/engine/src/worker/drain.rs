@@ -3,11 +3,13 @@
 use super::activity::save;
 use super::gone::free_leases;
 use super::register::remove;
+use crate::access::{Permission, judge_turn};
+use crate::command_scope::CommandScope;
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::tables::{HeldTasks, WorkerActivities, WorkerRecord, Workers};
+use crate::tables::{HeldTasks, WorkerActivities, WorkerOwner, WorkerRecord, Workers};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -38,6 +40,7 @@ impl DrainWorker {
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
+        check_control(turn, &worker.owner, namespace)?;
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
         if !activity.status.is_draining() {
             let mut activity = Arc::unwrap_or_clone(activity);
@@ -59,6 +62,7 @@ impl DeregisterWorker {
             return Ok(Done {});
         };
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
+        check_control(turn, &worker.owner, namespace)?;
         let removed = remove(turn, &key)?;
         if let Some(former) = removed.former {
             free_leases(turn, former, key, HeldTasks::Returned)?;
@@ -77,4 +81,17 @@ fn check_incarnation(
         return Err(Rejection::WorkerReplaced(worker_id.clone()));
     }
     Ok(())
+}
+
+/// Checks that the turn's actor may drain or deregister a worker of this owner.
+fn check_control(
+    turn: &mut Turn<'_, '_>,
+    owner: &WorkerOwner,
+    namespace: &Namespace,
+) -> TurnResult<()> {
+    if *owner == WorkerOwner::Anyone || WorkerOwner::of_actor(turn)? == *owner {
+        return Ok(());
+    }
+    let scope = CommandScope::Namespace(namespace.clone());
+    judge_turn(turn, &[Permission::WorkerControl], &scope)
 }

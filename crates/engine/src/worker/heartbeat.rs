@@ -5,7 +5,7 @@ use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
-use crate::tables::{WorkerActivities, Workers};
+use crate::tables::{WorkerActivities, WorkerOwner, Workers};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -32,6 +32,9 @@ impl HeartbeatWorker {
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
         if worker.incarnation != self.incarnation {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
+        }
+        if worker.owner != WorkerOwner::Anyone && worker.owner != WorkerOwner::of_actor(turn)? {
+            return Err(Rejection::WorkerIdTaken(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
         let mut activity = Arc::unwrap_or_clone(activity);

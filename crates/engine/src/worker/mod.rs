@@ -7,6 +7,7 @@ mod gone;
 mod health;
 mod heartbeat;
 mod leases;
+mod owner;
 mod processes;
 mod register;
 

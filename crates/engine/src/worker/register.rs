@@ -13,7 +13,7 @@ use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
 use crate::tables::{
     HeldTasks, LeaseWatch, Process, SilentWorkers, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerNumbers, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    WorkerCounts, WorkerNumbers, WorkerOwner, WorkerRecord, WorkerStatus, WorkerType, Workers,
 };
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
@@ -58,10 +58,16 @@ impl RegisterWorker {
             None => fresh(self.admit(turn, &key)?, now_ms),
         };
         let mut former = None;
-        let mut record = self.record(now_ms);
+        let mut record = self.record(WorkerOwner::of_actor(turn)?, now_ms);
         if let Some(existing) = existing {
             record.registered_at_ms = existing.registered_at_ms;
             record.replaced = existing.replaced.clone();
+            if !existing
+                .owner
+                .allows_takeover_by(&record.owner, activity.status.is_healthy())
+            {
+                return Err(Rejection::WorkerIdTaken(self.worker_id.clone()).into());
+            }
             if existing.incarnation != self.incarnation {
                 self.replace(&existing, activity.status, &mut record.replaced)?;
                 let number = detach_leases(turn, &key, &mut activity)?;
@@ -101,7 +107,7 @@ impl RegisterWorker {
         Ok(())
     }
 
-    fn record(&self, registered_at_ms: u64) -> WorkerRecord {
+    fn record(&self, owner: WorkerOwner, registered_at_ms: u64) -> WorkerRecord {
         WorkerRecord {
             incarnation: self.incarnation,
             replaced: Vec::new(),
@@ -112,6 +118,7 @@ impl RegisterWorker {
             metadata: self.metadata.clone(),
             machine_id: self.machine_id.clone(),
             node: self.node,
+            owner,
             registered_at_ms,
         }
     }

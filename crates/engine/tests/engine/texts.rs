@@ -352,6 +352,7 @@ fn rejections_of_work() -> Vec<Rejection> {
         Rejection::OutcomeReserved(text()),
         Rejection::WorkerNotFound(samples::worker()),
         Rejection::WorkerReplaced(samples::worker()),
+        Rejection::WorkerIdTaken(samples::worker()),
         Rejection::WorkerLimitExceeded(samples::namespace()),
         Rejection::TimerStale,
         Rejection::TimerNotDue,
@@ -503,6 +504,7 @@ fn effects() -> Vec<Effect> {
             is_open: true,
         },
         Effect::ModulesChanged,
+        Effect::AccessChanged,
         Effect::ActionRunEnded {
             action_run: ActionRunNumber(9),
         },

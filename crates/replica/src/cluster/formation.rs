@@ -24,6 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
+/// How much is shown of what another member requires, in characters.
+const SHOWN_REQUIREMENTS_CHARS_MAX: usize = 200;
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
 /// How this node becomes a member.
@@ -222,6 +224,9 @@ impl FormationProcess {
                 let silent: Vec<String> = silent
                     .map(|(node_id, address)| format!("node {} at {address}", node_id.0))
                     .collect();
+                if let Some(difference) = self.requirements_mismatch(probed) {
+                    return difference;
+                }
                 match (silent.is_empty(), self.progress.is_requested()) {
                     (true, true) => {
                         "all first members respond; waiting for one of them to form the cluster"
@@ -237,6 +242,25 @@ impl FormationProcess {
                 }
             }
         }
+    }
+
+    /// Says which first member requires something else of a new cluster than this node; `None` if all agree.
+    fn requirements_mismatch(&self, probed: &[ProbedPeer]) -> Option<String> {
+        let own = &self.local.formation_requirements;
+        let other = probed
+            .iter()
+            .find(|probed_peer| probed_peer.found.formation_requirements != *own)?;
+        let requirements: String = other
+            .found
+            .formation_requirements
+            .chars()
+            .take(SHOWN_REQUIREMENTS_CHARS_MAX)
+            .collect();
+        Some(format!(
+            "the first members are configured differently: this node has `{own}`, but node {} has `{requirements}`; correct one of \
+             them and restart it",
+            other.found.node_id
+        ))
     }
 
     async fn probe_all(&self) -> Vec<ProbedPeer> {
@@ -296,7 +320,8 @@ impl FormationProcess {
             .first_key_value()
             .is_some_and(|(first, _)| first.0 == self.local.node_id);
         let all_empty = probed.len() + 1 == peers.len() && probed.iter().all(|a| a.found.empty);
-        if !self.progress.is_requested() || !is_first || !all_empty {
+        let is_agreed = self.requirements_mismatch(probed).is_none();
+        if !self.progress.is_requested() || !is_first || !all_empty || !is_agreed {
             return Ok(Round::Waiting(self.awaited_after(probed)));
         }
         let cluster_id = format!("{:032x}", rand::random::<u128>());

@@ -352,6 +352,7 @@ mod tests {
             client_address: String::new(),
             version: String::new(),
             engine_version: 1,
+            formation_requirements: String::new(),
             hosts: BTreeSet::new(),
         };
         let clock = StampClock::new(Arc::new(SystemClock::default()), name.node_id);

@@ -298,6 +298,7 @@ fn probe(core: &Core) -> ProbeResponse {
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
         engine_version: core.local.engine_version,
+        formation_requirements: core.local.formation_requirements.clone(),
         retired_node_ids: core.retired_ids.read().into_iter().flatten().collect(),
         empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),

@@ -24,6 +24,8 @@ pub(crate) struct Local {
     pub(crate) version: String,
     /// The newest engine version that this binary knows.
     pub(crate) engine_version: u32,
+    /// What its host requires of a new cluster.
+    pub(crate) formation_requirements: String,
     pub(crate) clock: Arc<StampClock>,
     /// Set once, when the cluster is formed or found.
     cluster_id: OnceLock<String>,
@@ -46,6 +48,7 @@ pub(crate) struct LocalName {
     pub(crate) client_address: String,
     pub(crate) version: String,
     pub(crate) engine_version: u32,
+    pub(crate) formation_requirements: String,
     /// The hosts that may be those of members.
     pub(crate) hosts: BTreeSet<String>,
 }
@@ -58,6 +61,7 @@ impl Local {
             client_address: name.client_address,
             version: name.version,
             engine_version: name.engine_version,
+            formation_requirements: name.formation_requirements,
             clock,
             cluster_id: OnceLock::new(),
             client_addresses: Mutex::default(),

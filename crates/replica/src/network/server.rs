@@ -3,6 +3,7 @@
 use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
+use crate::network::host_services::HostServicesHandle;
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -16,25 +17,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
+/// Concurrent calls on one connection. A host may have many to one member.
+const STREAMS_MAX: u32 = 4_096;
 /// How often the log says that callers are refused.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Serves `peer` to incoming connections, until `shutdown`.
-pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: CancellationToken) {
-    let service = PeerServer::new(PeerService {
+/// The services for members: those of `peer`, and those of the host.
+pub(crate) fn routes(peer: Arc<dyn PeerCalls>, host_services: HostServicesHandle) -> Routes {
+    let service = Arc::new(PeerService {
         peer,
         logged: Mutex::default(),
-    })
-    .max_decoding_message_size(MESSAGE_BYTES_MAX)
-    .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    });
+    let of_peer = PeerServer::from_arc(Arc::clone(&service))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let of_host = InterceptedService::new(host_services, move |request: Request<()>| {
+        service.check_caller(&request)?;
+        Ok(request)
+    });
+    let router = Routes::new(of_peer).into_axum_router();
+    Routes::from(router.fallback_service(of_host))
+}
+
+/// Serves incoming connections, until `shutdown`.
+pub(crate) fn serve(incoming: Arrivals, routes: Routes, shutdown: CancellationToken) {
     // A peer whose machine is gone closes no connection, and its streams hold what it has begun.
     let serving = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-        .add_service(service)
+        .max_concurrent_streams(STREAMS_MAX)
+        .add_routes(routes)
         .serve_with_incoming(incoming);
     // Streams between peers end only with their processes, so there is nothing to wait for.
     tokio::spawn(async move {

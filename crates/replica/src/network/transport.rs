@@ -2,6 +2,7 @@
 
 use crate::network::calls::PeerCalls;
 use crate::network::client::GrpcPeer;
+use crate::network::host_services::{HostServices, HostServicesHandle};
 use crate::network::server;
 use crate::network::sockets::{PlainSockets, Sockets};
 use futures::future::BoxFuture;
@@ -33,13 +34,26 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct GrpcTransport {
     sockets: Arc<dyn Sockets>,
+    host_services: HostServicesHandle,
 }
 
 impl GrpcTransport {
     /// gRPC over these sockets.
     #[must_use]
     pub fn over(sockets: Arc<dyn Sockets>) -> Self {
-        Self { sockets }
+        Self {
+            sockets,
+            host_services: HostServicesHandle::default(),
+        }
+    }
+
+    /// Also serves these at the peer port.
+    #[must_use]
+    pub fn with_host_services(self, host_services: &HostServices) -> Self {
+        Self {
+            host_services: host_services.handle(),
+            ..self
+        }
     }
 }
 
@@ -60,10 +74,14 @@ impl Transport for GrpcTransport {
         peer: Arc<dyn PeerCalls>,
         shutdown: CancellationToken,
     ) -> BoxFuture<'static, io::Result<()>> {
-        let sockets = self.sockets.clone();
+        let Self {
+            sockets,
+            host_services,
+        } = self.clone();
         Box::pin(async move {
             let listener = TcpListener::bind(listen).await?;
-            server::serve(sockets.accept(listener), peer, shutdown);
+            let routes = server::routes(peer, host_services);
+            server::serve(sockets.accept(listener), routes, shutdown);
             Ok(())
         })
     }

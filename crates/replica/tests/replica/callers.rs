@@ -2,17 +2,28 @@
 
 use crate::cluster::{Cluster, LONG};
 use flotilla_replica::protocol::peer_client::PeerClient;
-use flotilla_replica::protocol::{ProbeRequest, StatusRequest};
+use flotilla_replica::protocol::{ProbeRequest, StatusRequest, StatusResponse};
 use flotilla_replica::{
     Accepted, Arrivals, Caller, CallerCertificate, Config, Environment, GrpcTransport,
-    PlainSockets, Replica, Sockets, Tuning,
+    HostServices, PlainSockets, Replica, Sockets, Tuning,
 };
 use futures::StreamExt;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use tokio::net::TcpListener;
+use tonic::body::Body;
+use tonic::client::Grpc;
+use tonic::codegen::Service;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::codegen::http::{Request, Response};
+use tonic::server::NamedService;
+use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
+use tonic_prost::ProstCodec;
 
 /// Sockets whose callers all have a certificate for one host.
 struct Certified(&'static str);
@@ -40,14 +51,46 @@ impl Sockets for Certified {
     }
 }
 
+/// A service of the host, which answers every call with one status.
+#[derive(Clone)]
+struct OfHost;
+
+impl NamedService for OfHost {
+    const NAME: &'static str = "test.OfHost";
+}
+
+impl Service<Request<Body>> for OfHost {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        ready(Ok(Status::already_exists("reached").into_http()))
+    }
+}
+
 /// A single node whose callers have a certificate for `host`.
 async fn node(cluster: &mut Cluster, host: &'static str, peer_names: &[&str]) -> Replica {
+    node_with(cluster, host, (peer_names, &HostServices::default())).await
+}
+
+async fn node_with(
+    cluster: &mut Cluster,
+    host: &'static str,
+    (peer_names, services): (&[&str], &HostServices),
+) -> Replica {
     let config = Config {
         peer_names: peer_names.iter().map(|name| (*name).to_owned()).collect(),
         ..cluster.taken_config(1)
     };
     let environment = Environment {
-        transport: Arc::new(GrpcTransport::over(Arc::new(Certified(host)))),
+        transport: Arc::new(
+            GrpcTransport::over(Arc::new(Certified(host))).with_host_services(services),
+        ),
         ..Environment::default()
     };
     let replica = Replica::start(config, environment).await;
@@ -65,6 +108,18 @@ async fn call(address: String) -> [Result<(), Status>; 2] {
     };
     let probe = client.probe(probe).await;
     [status.map(drop), probe.map(drop)]
+}
+
+/// How the node at `address` answers a call of its host's service.
+async fn call_host(address: &str) -> Code {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    let mut client = Grpc::new(endpoint.timeout(LONG).connect_lazy());
+    client.ready().await.expect("the node listens");
+    let path = PathAndQuery::from_static("/test.OfHost/Call");
+    let codec = ProstCodec::<StatusRequest, StatusResponse>::default();
+    let request = tonic::Request::new(StatusRequest { sender: None });
+    let answer = client.unary(request, path, codec).await;
+    answer.map_or_else(|status| status.code(), |_| Code::Ok)
 }
 
 #[tokio::test]
@@ -86,6 +141,24 @@ async fn a_certificate_for_another_host_reaches_nothing_but_probes() {
         let code = status.map_or_else(|status| status.code(), |()| Code::Ok);
         assert_eq!(code, expected, "{host} {names:?}");
         assert!(probe.is_ok(), "{probe:?}");
+        replica.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn only_members_reach_the_services_of_the_host() {
+    let mut cluster = Cluster::new(1, Tuning::default());
+    let address = cluster.config(1).peer_listen.to_string();
+    for (host, expected) in [
+        ("other.example", [Code::PermissionDenied; 2]),
+        ("127.0.0.1", [Code::Unavailable, Code::AlreadyExists]),
+    ] {
+        let services = HostServices::default();
+        let replica = node_with(&mut cluster, host, (&[], &services)).await;
+        let before = call_host(&address).await;
+        services.provide(Routes::new(OfHost));
+        let after = call_host(&address).await;
+        assert_eq!([before, after], expected, "{host}");
         replica.shutdown().await;
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Cluster {
     reserved: BTreeMap<u64, TcpListener>,
     /// The newest engine versions of nodes that differ from this build's.
     engine_versions: BTreeMap<u64, u32>,
+    /// What the hosts of nodes require of a new cluster.
+    formation_requirements: BTreeMap<u64, String>,
 }
 
 impl Cluster {
@@ -51,12 +53,18 @@ impl Cluster {
             tuning,
             reserved,
             engine_versions: BTreeMap::new(),
+            formation_requirements: BTreeMap::new(),
         }
     }
 
     /// Sets a node's engine version for its next start, as another release would have it.
     pub(crate) fn set_engine_version(&mut self, id: u64, version: u32) {
         self.engine_versions.insert(id, version);
+    }
+
+    /// Sets what a node's host requires of a new cluster.
+    pub(crate) fn set_formation_terms(&mut self, id: u64, terms: &str) {
+        self.formation_requirements.insert(id, terms.to_owned());
     }
 
     /// A started cluster with a leader.
@@ -89,6 +97,11 @@ impl Cluster {
                 peers: self.peers.clone(),
             },
             peer_listen,
+            formation_requirements: self
+                .formation_requirements
+                .get(&id)
+                .cloned()
+                .unwrap_or_default(),
             peer_names: Vec::new(),
             client_address: format!("client-{id}:9000"),
             data_directory: self.data_directory(id),

@@ -80,6 +80,24 @@ async fn no_cluster_is_formed_before_every_first_member_is_up() {
 }
 
 #[tokio::test]
+async fn first_members_that_disagree_about_their_cluster_form_none() {
+    let mut cluster = Cluster::new(2, Tuning::default());
+    cluster.set_formation_terms(1, "access closed");
+    cluster.set_formation_terms(2, "access open");
+    cluster.start(1).await;
+    cluster.start(2).await;
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(700);
+    let waiting = cluster.node(1).form(deadline).await;
+    let expected = "this node has `access closed`, but node 2 has `access open`";
+    let is_said = matches!(&waiting, Err(FormError::Waiting(text)) if text.contains(expected));
+    assert!(is_said, "{waiting:?}");
+    cluster.stop(2).await;
+    cluster.set_formation_terms(2, "access closed");
+    cluster.start(2).await;
+    cluster.leader().await;
+}
+
+#[tokio::test]
 async fn first_members_that_have_all_lost_their_data_form_no_cluster_unasked() {
     let mut cluster = Cluster::started(3, Tuning::default()).await;
     let before = cluster.form(1).await;

@@ -1,27 +1,51 @@
 //! Finds out who calls (X8, X9).
 
-use super::api_token::ApiToken;
+use super::api_token::{ApiToken, constant_time_eq};
+use super::initial_access::not_initialized;
 use crate::deadline;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Gateway;
 use crate::limits::CREDENTIAL_BYTES_MAX;
+use flotilla_api::token;
 use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
 use tonic::metadata::MetadataMap;
 
 /// The metadata in which a caller shows its credential.
-pub(super) const AUTHORIZATION: &str = "authorization";
+const AUTHORIZATION: &str = "authorization";
 const BEARER: &str = "bearer ";
+
+/// What a caller shows, once it is checked.
+#[derive(Clone, Debug)]
+pub(super) struct Credential {
+    /// Who calls.
+    pub(super) actor: Actor,
+    /// The digest of the secret of a token; `None` without a token, or if a member forwards the call.
+    pub(super) secret: Option<SecretHash>,
+}
+
+impl Credential {
+    /// That of a caller without a token.
+    pub(super) fn of(actor: Actor) -> Self {
+        Self {
+            actor,
+            secret: None,
+        }
+    }
+}
 
 /// Who calls with this metadata. A caller that shows a bad credential is never taken for one without.
 ///
 /// # Errors
 /// Why the credential is bad, or that it could not be checked before the deadline of the call.
-pub(super) async fn authenticate(node: &Gateway, metadata: &MetadataMap) -> Result<Actor, Refusal> {
+pub(super) async fn authenticate(
+    node: &Gateway,
+    metadata: &MetadataMap,
+) -> Result<Credential, Refusal> {
     let Some(text) = bearer(metadata)? else {
-        return Ok(Actor::Anonymous);
+        return Ok(Credential::of(Actor::Anonymous));
     };
     let token = ApiToken::parse(text).ok_or_else(|| {
-        let found = match ApiToken::is_meant(text) {
+        let found = match token::ApiToken::has_token_prefix(text) {
             true => "its checksum is wrong, or a part of it is missing",
             false => "it is something else",
         };
@@ -33,7 +57,10 @@ pub(super) async fn authenticate(node: &Gateway, metadata: &MetadataMap) -> Resu
         return Err(AccessRejection::CredentialUnknown.into());
     }
     // Whether the token has ended is judged with its rights.
-    Ok(Actor::Token(token.id))
+    Ok(Credential {
+        actor: Actor::Token(token.id),
+        secret: Some(token.secret),
+    })
 }
 
 /// The bearer credential, if the caller shows any.
@@ -71,33 +98,44 @@ async fn is_known(
     metadata: &MetadataMap,
 ) -> Result<bool, Refusal> {
     let home = node.home();
+    let initial_access = node.initial_access();
     let look = || {
-        let record = home.read_stored(|reader| view::token(reader, token.id))?;
+        let (is_access_initialized, record) = home.read_stored(|reader| {
+            Ok((
+                initial_access.is_initialized(reader)?,
+                view::token(reader, token.id)?,
+            ))
+        })?;
         let now_ms = node.now_ms();
-        Ok::<_, Refusal>(record.is_some_and(|record| has_secret(&record, token.secret, now_ms)))
+        let is_known = record.is_some_and(|record| has_secret(&record, token.secret, now_ms));
+        Ok::<_, Refusal>((
+            is_access_initialized,
+            is_known || (!is_access_initialized && initial_access.is_bootstrap_token(token)),
+        ))
     };
-    if look()? {
+    let (is_access_initialized, is_known) = look()?;
+    if is_known {
         return Ok(true);
     }
     home.catch_up(deadline::of(metadata))
         .await
         .map_err(|refusal| {
+            if !is_access_initialized {
+                return not_initialized();
+            }
             let text = format!("expected to check the credential, but that failed: {refusal}");
             Refusal::new(ServerCode::CredentialUncheckable, text)
                 .with_hint("send the request again, or send it to another node")
         })?;
-    look()
+    match look()? {
+        (false, false) => Err(not_initialized()),
+        (_, is_known) => Ok(is_known),
+    }
 }
 
 /// Whether the token has the secret now.
-fn has_secret(record: &TokenRecord, secret: SecretHash, now_ms: u64) -> bool {
+pub(super) fn has_secret(record: &TokenRecord, secret: SecretHash, now_ms: u64) -> bool {
     let former = record.former_secret.filter(|(_, end_ms)| now_ms < *end_ms);
-    let is_former = former.is_some_and(|(former, _)| is_same(former, secret));
-    is_same(record.secret, secret) || is_former
-}
-
-/// Compares in a time that does not depend on where the two differ.
-fn is_same(one: SecretHash, other: SecretHash) -> bool {
-    let pairs = one.0.iter().zip(&other.0);
-    pairs.fold(0, |difference, (one, other)| difference | (one ^ other)) == 0
+    let is_former = former.is_some_and(|(former, _)| constant_time_eq(former, secret));
+    constant_time_eq(record.secret, secret) || is_former
 }

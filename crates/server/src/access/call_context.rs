@@ -1,15 +1,16 @@
 //! The context of one call.
 
-use super::authenticate::{AUTHORIZATION, authenticate};
+use super::authenticate::{Credential, authenticate};
 use super::needs::Needs;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Gateway;
-use flotilla_engine::Actor;
+use crate::members::ForwardedActor;
+use flotilla_engine::{Actor, SecretHash};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use tonic::Request;
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 
 /// The context of one call: what all parts of the node share, and a gateway on behalf of the caller.
 #[derive(Clone)]
@@ -17,29 +18,56 @@ pub(crate) struct CallContext {
     node: Arc<Context>,
     /// Submits commands and reads the state on behalf of the caller.
     pub(crate) gateway: Gateway,
-    /// What the caller shows, for calls that are forwarded.
-    credential: Option<AsciiMetadataValue>,
+    /// The digest of the secret that the caller has shown, if it is known here.
+    secret: Option<SecretHash>,
+    /// How many changes of the access mode and of tokens there were when the caller was judged last.
+    access_seen: Arc<AtomicU64>,
 }
 
 impl CallContext {
-    /// Authenticates the caller of the request. If the call concerns the cluster as a whole, also checks that the caller
+    /// Authenticates the caller of the request; a call that a member forwards already carries its actor. If the call concerns the cluster as a whole, also checks that the caller
     /// may make it; a call in a namespace is judged with what it reads or submits there.
     ///
     /// # Errors
     /// The caller shows a bad credential, or may not make the call.
     pub(crate) async fn of<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
-        let needs = request.extensions().get().copied();
-        let needs = needs.unwrap_or(Needs::NOTHING_SUFFICES);
-        let metadata = request.metadata();
-        let actor = authenticate(&node.node_gateway, metadata).await?;
-        let context = Self {
-            credential: metadata.get(AUTHORIZATION).cloned(),
-            ..Self::on_behalf_of(node, actor, needs)
-        };
-        if needs.is_of_cluster() {
+        let context = Self::authenticated(node, request).await?;
+        if Self::needs(request).is_of_cluster() {
             context.gateway.home().check_here()?;
         }
         Ok(context)
+    }
+
+    /// As [`CallContext::of`], for a call about the formation of the cluster: until that is over, the node's configuration
+    /// decides about the caller (X2).
+    ///
+    /// # Errors
+    /// The caller shows a bad credential, or may not make the call.
+    pub(crate) async fn of_formation<T>(
+        node: &Arc<Context>,
+        request: &Request<T>,
+    ) -> Result<Self, Refusal> {
+        let context = Self::authenticated(node, request).await?;
+        context.gateway.home().check_formation()?;
+        Ok(context)
+    }
+
+    async fn authenticated<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
+        let access_seen = Arc::new(AtomicU64::new(*node.watchers.access.borrow()));
+        let Credential { actor, secret } = match request.extensions().get() {
+            Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
+            None => authenticate(&node.node_gateway, request.metadata()).await?,
+        };
+        Ok(Self {
+            access_seen,
+            secret,
+            ..Self::on_behalf_of(node, actor, Self::needs(request))
+        })
+    }
+
+    fn needs<T>(request: &Request<T>) -> Needs {
+        let needs = request.extensions().get().copied();
+        needs.unwrap_or(Needs::NOTHING_SUFFICES)
     }
 
     /// The context of a call whose proof is the token of a task, whatever else its caller shows (W38).
@@ -66,15 +94,19 @@ impl CallContext {
         Self {
             node: Arc::clone(node),
             gateway,
-            credential: None,
+            secret: None,
+            access_seen: Arc::new(AtomicU64::new(*node.watchers.access.borrow())),
         }
     }
 
-    /// Shows the caller's credential in a call that is forwarded to another node.
-    pub(crate) fn show_credential(&self, metadata: &mut MetadataMap) {
-        if let Some(credential) = &self.credential {
-            metadata.insert(AUTHORIZATION, credential.clone());
-        }
+    /// The digest of the secret that the caller has shown, if it is known here.
+    pub(super) fn secret(&self) -> Option<SecretHash> {
+        self.secret
+    }
+
+    /// How many changes of the access mode and of tokens there were when the caller was judged last.
+    pub(super) fn access_seen(&self) -> &AtomicU64 {
+        &self.access_seen
     }
 
     /// What all parts of the node share.

@@ -6,10 +6,12 @@ pub use peer::Peer;
 
 use crate::limits::{MEMORY_BYTES_MIN, WASM_MEMORY_BYTES_MIN};
 use crate::tls::TlsFiles;
+use flotilla_engine::AccessMode;
 use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_replica::{Tuning, host_of};
 use flotilla_trace::{Endpoint, SampleRatio};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -46,6 +48,13 @@ pub struct ServerConfig {
     /// only: their certificates must be valid for the host of a member that the node knows, or for one of these.
     #[serde(deserialize_with = "peer::names")]
     pub peer_names: Vec<String>,
+    /// The access mode of a new cluster: `open`, or `closed` if callers need a credential. It has an effect only when the cluster
+    /// is formed; the same on all first members.
+    #[serde(deserialize_with = "access_mode")]
+    pub access: AccessMode,
+    /// A file with the bootstrap token of a new cluster, which administers it; the same on all first members. Without it, a
+    /// single node that forms a closed cluster generates the token and writes it to its data directory.
+    pub bootstrap_token_file: Option<PathBuf>,
     /// Allows non-loopback addresses without TLS.
     pub insecure: bool,
     /// The node's certificate for clients, peers and HTTP, followed by its intermediates: a PEM
@@ -138,6 +147,11 @@ pub enum ConfigInvalid {
         /// The configured address.
         found: SocketAddr,
     },
+    /// The first members of a closed cluster have no token in common.
+    #[error(
+        "expected `bootstrap_token_file`, since `access` is `closed` and there are several first members, but it is not given"
+    )]
+    BootstrapTokenFileMissing,
     /// Only some of the three TLS files are configured.
     #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
     TlsIncomplete {
@@ -191,6 +205,8 @@ impl Default for ServerConfig {
             peers: Vec::new(),
             join: None,
             peer_names: Vec::new(),
+            access: AccessMode::Open,
+            bootstrap_token_file: None,
             insecure: false,
             tls_cert: None,
             tls_key: None,
@@ -213,7 +229,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 24] = [
+    pub const KEYS: [&str; 26] = [
         "node_id",
         "listen",
         "http_listen",
@@ -224,6 +240,8 @@ impl ServerConfig {
         "peers",
         "join",
         "peer_names",
+        "access",
+        "bootstrap_token_file",
         "insecure",
         "tls_cert",
         "tls_key",
@@ -256,6 +274,7 @@ impl ServerConfig {
         self.check_memory()?;
         self.check_wasm()?;
         self.check_peers()?;
+        self.check_access()?;
         self.check_tls()?;
         self.check_addresses()
     }
@@ -299,6 +318,16 @@ impl ServerConfig {
             None => ("listen", self.listen.ip().to_string()),
         };
         for_peers.into_iter().chain([for_clients]).collect()
+    }
+
+    /// Several first members must know the bootstrap token from the same file.
+    fn check_access(&self) -> Result<(), ConfigInvalid> {
+        let has_others = self.join.is_none() && self.members().len() > 1;
+        let has_token = self.bootstrap_token_file.is_some();
+        if self.access == AccessMode::Closed && has_others && !has_token {
+            return Err(ConfigInvalid::BootstrapTokenFileMissing);
+        }
+        Ok(())
     }
 
     fn check_tls(&self) -> Result<(), ConfigInvalid> {
@@ -432,6 +461,9 @@ impl ConfigInvalid {
                 "configure certificates with `tls_cert`, `tls_key` and `tls_ca`, or pass \
                  `--insecure` if the network is trusted",
             ),
+            Self::BootstrapTokenFileMissing => Some(
+                "`(umask 077; flo token generate > FILE)` makes the token; copy the file to all first members",
+            ),
             Self::TlsIncomplete { .. } => {
                 Some("`flo cert dev DIR` makes all three files for a test cluster")
             }
@@ -453,6 +485,15 @@ impl ConfigInvalid {
             }
         }
     }
+}
+
+fn access_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AccessMode, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    AccessMode::from_name(&name).ok_or_else(|| {
+        D::Error::custom(format!(
+            "expected `access` to be `open` or `closed`, but it is {name:?}"
+        ))
+    })
 }
 
 fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {

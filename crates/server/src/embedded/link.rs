@@ -1,20 +1,21 @@
 //! The embedded worker's stream to the leader.
 
 use crate::context::Context;
+use crate::members::ForwardedActor;
 use flotilla_api::v1;
+use flotilla_engine::Actor;
 use flotilla_engine::ids::Namespace;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 use v1::server_message::Message;
-use v1::worker_service_client::WorkerServiceClient;
 
 /// The maximum of messages that wait for the transport.
 const MESSAGES_MAX: usize = 64;
-const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// How long the leader may take to open a stream: it may have just begun its term.
+const OPEN_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the leader may take to end the stream of a worker that stops.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -34,24 +35,18 @@ impl Link {
         let leadership = context.node_gateway.of(namespace).replica().leadership();
         let leader = leadership.borrow().leader.clone();
         let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
-        let endpoint = Endpoint::from_shared(format!("http://{}", leader.client_address))
-            .map_err(|error| Status::unavailable(error.to_string()))?;
-        let endpoint = endpoint
-            .connect_timeout(CONNECT_DEADLINE)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(Duration::from_secs(2))
-            .keep_alive_timeout(Duration::from_secs(2));
-        let channel = context.sockets.channel(&endpoint);
+        let actor = ForwardedActor(Actor::System);
+        let workers = context.leaders.worker_service(&leader, actor);
+        let workers = workers.map_err(|error| Status::unavailable(error.to_string()))?;
         let (outgoing, receiver) = mpsc::channel(MESSAGES_MAX);
         outgoing
             .try_send(hello)
             .expect("the channel is new and has room for more than one");
-        let mut client = WorkerServiceClient::new(channel)
-            .max_decoding_message_size(2 * flotilla_engine::limits::PAYLOAD_BYTES_MAX);
-        let incoming = client
-            .stream(ReceiverStream::new(receiver))
-            .await?
-            .into_inner();
+        let mut workers =
+            workers.max_decoding_message_size(2 * flotilla_engine::limits::PAYLOAD_BYTES_MAX);
+        let opening = timeout(OPEN_DEADLINE, workers.stream(ReceiverStream::new(receiver))).await;
+        let opened = opening.map_err(|_| Status::unavailable("the leader opens no stream"))?;
+        let incoming = opened?.into_inner();
         Ok(Self { outgoing, incoming })
     }
 

@@ -135,6 +135,8 @@ codes! {
         "The `Authorization` header of an HTTP report does not hold a task token.";
     CredentialMalformed "credential_malformed" Unauthenticated
         "The metadata `authorization` of the call does not hold an API token, or holds one that was mistyped.";
+    AccessNotInitialized "access_not_initialized" Unavailable
+        "The access mode of the cluster is not known yet: the cluster is new, or the node has not applied the mode; nothing was done.";
     CredentialUncheckable "credential_uncheckable" Unavailable
         "The node does not know the credential, and could not ask the cluster; nothing was done.";
     PathNotFound "path_not_found" NotFound

@@ -3,7 +3,7 @@
 //! Only a build with debug assertions reads `FLO_PLANTED_BUG`.
 
 use flotilla_engine::definition::{Definition, StepKind};
-use flotilla_engine::{Body, Command, Reply, reply};
+use flotilla_engine::{Actor, Body, Command, Reply, reply};
 use flotilla_leader::PlantedBug;
 use std::sync::LazyLock;
 
@@ -12,6 +12,8 @@ use std::sync::LazyLock;
 pub(crate) enum Bug {
     /// A key counts as set when its command is proposed.
     AckBeforeCommit,
+    /// A node submits the commands of tokens as those of callers without one.
+    LostActor,
     /// A bug of the leader's parts.
     InLeader(PlantedBug),
     /// A command that is sent again is applied again.
@@ -51,6 +53,14 @@ fn planted() -> Option<Bug> {
         bug
     });
     *PLANTED
+}
+
+/// On whose behalf a command is submitted.
+pub(crate) fn submitted_for(actor: &Actor) -> Actor {
+    match actor {
+        Actor::Token(_) if has(Bug::LostActor) => Actor::Anonymous,
+        actor => actor.clone(),
+    }
 }
 
 /// The command as it is proposed: with a bug, the engine does not learn something.
@@ -95,6 +105,7 @@ fn named(name: &str) -> Option<Bug> {
     match name {
         "ack-before-commit" => Some(Bug::AckBeforeCommit),
         "double-lease" => Some(Bug::InLeader(PlantedBug::DoubleLease)),
+        "lost-actor" => Some(Bug::LostActor),
         "no-dedup" => Some(Bug::NoDedup),
         "stale-read" => Some(Bug::StaleRead),
         "lost-timer" => Some(Bug::InLeader(PlantedBug::LostTimer)),

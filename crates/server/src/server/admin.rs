@@ -5,19 +5,15 @@ use super::transport::{self, KEEPALIVE, Serving};
 use crate::context::Context;
 use crate::http;
 use crate::limits::{ADMIN_MESSAGE_BYTES_MAX, CONNECTION_STREAMS_MAX};
-use crate::middleware::{Middleware, PortMemory};
-use crate::sending::Responses;
 use crate::services::Clusters;
 use axum::Router;
 use flotilla_api::v1::cluster_service_server::{ClusterServiceServer, SERVICE_NAME};
 use flotilla_replica::{Arrivals, Caller};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-use tonic::codegen::http::Request as HttpRequest;
 use tonic::service::{InterceptorLayer, Routes};
 use tonic::{Request, Status};
 use tower::Layer;
-use tower::util::MapRequestLayer;
 
 /// Serves operators until `shutdown`, which is later than `context.shutdown`: a stopping node still answers probes.
 pub(super) fn serve(
@@ -36,28 +32,15 @@ pub(super) fn serve(
 }
 
 fn router(context: &Arc<Context>) -> Router {
-    let memory = &context.memory;
-    let responses = Responses::new(memory.admin.clone(), memory.views.clone());
-    let receiver = transport::receiver(memory, &responses);
-    let receiving = MapRequestLayer::new(move |request: HttpRequest<_>| {
-        receiver.bounded(request.map(tonic::body::Body::new))
-    });
-    let middleware = Middleware::new(
-        context.node_gateway.home().replica().leadership(),
-        context.metrics.requests.clone(),
-        context.tracer.clone(),
-        PortMemory {
-            requests: memory.admin.clone(),
-            responses,
-        },
-    );
+    let memory = &context.memory.admin;
+    let layers = transport::layers(context, memory, memory);
     let needs_certificate = context.tls.is_some();
     let check = InterceptorLayer::new(move |request| check_caller(request, needs_certificate));
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()))
         .max_decoding_message_size(ADMIN_MESSAGE_BYTES_MAX);
     http::admin_router(context.clone()).route_service(
         &format!("/{SERVICE_NAME}/{{*call}}"),
-        check.layer(middleware.layer(receiving.layer(clusters))),
+        check.layer(layers.layer(clusters)),
     )
 }
 

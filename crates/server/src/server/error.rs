@@ -1,5 +1,6 @@
 //! Why a node cannot start or continue.
 
+use crate::access::BootstrapTokenError;
 use crate::config::ConfigInvalid;
 use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, FormError, StartError};
@@ -24,6 +25,9 @@ pub enum ServerError {
     /// The certificates are unusable.
     #[error(transparent)]
     Tls(#[from] TlsInvalid),
+    /// A new cluster that is closed has no bootstrap token.
+    #[error(transparent)]
+    BootstrapToken(#[from] BootstrapTokenError),
     /// The exporter of spans cannot start.
     #[error(transparent)]
     Tracer(#[from] ExporterError),
@@ -54,6 +58,7 @@ impl ServerError {
             }
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
+            | Self::BootstrapToken(_)
             | Self::Form(_)
             | Self::Tls(_)
             | Self::Tracer(_)
@@ -70,6 +75,9 @@ impl ServerError {
             Self::Config(error) => error.hint().map(ToOwned::to_owned),
             Self::Listen { .. } => Some("is another process using the port?".to_owned()),
             Self::Tls(error) => Some(error.hint()),
+            Self::BootstrapToken(_) => Some(
+                "`(umask 077; flo token generate > FILE)` makes one; copy the file to all first members".to_owned(),
+            ),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
             Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,

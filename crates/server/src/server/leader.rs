@@ -27,6 +27,7 @@ pub(super) fn start(context: &Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
         replica: context.node_gateway.home().replica().clone(),
         hub,
         schemas: Arc::clone(&context.schemas),
+        initial_access: context.node_gateway.initial_access().proposal(),
         observer: Arc::new(NodeObserver(Arc::clone(context))),
         shutdown: context.shutdown.clone(),
     })

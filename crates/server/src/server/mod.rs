@@ -3,11 +3,13 @@
 mod admin;
 mod error;
 mod leader;
+mod members;
 mod transport;
 
 pub use error::ServerError;
 
 use self::transport::{Serving, listen, routes, serve};
+use crate::access::InitialAccessConfig;
 use crate::config::ServerConfig;
 use crate::connections::{NodeConnections, NodeSockets};
 use crate::context::Context;
@@ -15,6 +17,7 @@ use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::inspect::NodeInspector;
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
+use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
@@ -26,7 +29,8 @@ use crate::{embedded, faults, health, http, traces, watch};
 use flotilla_engine::NodeId;
 use flotilla_leader::{Hub, Schemas};
 use flotilla_replica::{
-    Config, Environment, Formation, GrpcTransport, ReadError, Replica, Sockets, Tuning,
+    Config, Environment, Formation, GrpcTransport, HostServices, ReadError, Replica, Sockets,
+    Subscription, Tuning,
 };
 use futures::future::join_all;
 use std::convert::Infallible;
@@ -56,6 +60,8 @@ pub struct Server {
     serving: Serving,
     http: JoinHandle<()>,
     admin: Option<Serving>,
+    // The services for members end with it.
+    _member_services: HostServices,
     // Dropping it ends HTTP and the port of operators.
     probing: DropGuard,
     // Ends the background tasks if the server is dropped without being stopped.
@@ -92,66 +98,57 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let memory = Memory::of_node(&config);
         let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers, connections));
-        let environment = environment(peer_sockets, &hub, &metrics, &inspector);
+        let member_services = HostServices::default();
+        let transport =
+            GrpcTransport::over(peer_sockets.clone()).with_host_services(&member_services);
+        let environment = environment(transport, &hub, &metrics, &inspector);
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone().drop_guard();
         // Before the replica: its start may take long, and certificates may expire meanwhile.
         let renew = |tls| tls::keep_fresh(shutdown.clone(), tls);
         let renewing = tls.clone().map(renew);
-        let replica_config = replica_config(&config, &memory, &ports.client_address);
+        let access_config = InitialAccessConfig::of(&config);
+        let replica_config =
+            replica_config(&config, (&memory, &access_config), &ports.client_address);
         let replica = tokio::select! {
             started = Replica::start(replica_config, environment) => started?,
             never = ports.serve_start(tls.clone()) => match never {},
         };
+        let initial_access = access_config.resolve(&config, &replica)?;
         let tracer = Tracer::start(&config, &replica)?;
-        let (subscription, left) = (replica.subscribe(), replica.subscribe());
+        let subscriptions = (replica.subscribe(), replica.subscribe());
         let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
-            node_gateway: Gateway::new(replica, slow_commands, &memory.reads),
+            node_gateway: Gateway::new(replica, initial_access, slow_commands, &memory.reads),
             modules: Arc::new(modules(&config, &shutdown)),
             metrics,
             memory,
             node: NodeId(config.node_id),
-            client_address: ports.client_address,
-            http_address: ports.http_address,
+            client_address: ports.client_address.clone(),
+            http_address: ports.http_address.clone(),
             data_directory: config.data_dir.clone(),
-            sockets: sockets(tls.as_ref(), Port::Clients, connections),
-            tls: tls.clone(),
-            tracer: tracer.clone(),
+            leaders: LeaderClients::new(
+                NodeId(config.node_id),
+                member_services.handle(),
+                peer_sockets,
+            ),
+            tls,
+            tracer,
             shutdown,
         });
-        inspector.begin(&context);
-        let (reporter, health_service) = health_reporter();
-        let routes = routes(&context, &hub)?.add_service(health_service);
-        let mut tasks = vec![
-            watch::start(context.clone(), subscription),
-            health::start(context.clone(), reporter),
-            leader::start(&context, hub),
-            embedded::start(context.clone(), inspector.slots()),
-        ];
-        tasks.extend(renewing);
-        tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
-        let probing = CancellationToken::new();
-        let admission = connections.of(Port::Http);
-        let http = http::serve(context.clone(), ports.http, admission, probing.clone());
-        let admin = ports.admin.map(|listener| {
-            let arriving = sockets(tls.as_ref(), Port::Admin, connections).accept(listener);
-            admin::serve(&context, arriving, probing.clone())
-        });
-        let serving = serve(&context, context.sockets.accept(ports.clients), routes);
-        tracing::info!(node = config.node_id, address = %ports.address, "serving clients");
-        Ok(Self {
+        let started = Started {
             context,
-            address: ports.address,
-            tasks,
-            serving,
-            http,
-            admin,
-            probing: probing.drop_guard(),
-            _stop: stop,
-        })
+            hub,
+            inspector,
+            member_services,
+            ports,
+            subscriptions,
+            tasks: renewing.into_iter().collect(),
+            stop,
+        };
+        started.serve()
     }
 
     /// The `host:port` that clients use to reach the node.
@@ -209,13 +206,22 @@ impl Server {
             tokio::select! {
                 error = fatal(replica) => return Err(error),
                 caught_up = replica.read_index(Instant::now() + READY_INTERVAL) => match caught_up {
-                    Ok(()) => return Ok(()),
+                    Ok(()) if self.is_access_initialized() => return Ok(()),
                     Err(ReadError::Shutdown) => return Err(ServerError::Stopped),
-                    // A diverged replica rebuilds itself.
-                    Err(_) => tokio::time::sleep(READY_INTERVAL / 10).await,
+                    // The first leader has yet to set the access mode, or a diverged replica rebuilds itself.
+                    Ok(()) | Err(_) => tokio::time::sleep(READY_INTERVAL / 10).await,
                 },
             }
         }
+    }
+
+    /// Whether this node has applied the access mode of the cluster, without which it takes no callers.
+    fn is_access_initialized(&self) -> bool {
+        let gateway = &self.context.node_gateway;
+        let is_over = gateway
+            .home()
+            .read_here(|reader| gateway.initial_access().is_initialized(reader));
+        is_over.unwrap_or(false)
     }
 
     /// Serves until `shutdown` is done, then stops: it accepts no new connections, ends streams,
@@ -279,6 +285,69 @@ impl Server {
     }
 }
 
+/// A node whose replica has started, before it serves.
+struct Started {
+    context: Arc<Context>,
+    hub: Arc<Hub>,
+    inspector: Arc<NodeInspector>,
+    member_services: HostServices,
+    ports: Ports,
+    /// What is applied from the start on: for watchers, and for the tracer.
+    subscriptions: (Subscription, Subscription),
+    tasks: Vec<JoinHandle<()>>,
+    stop: DropGuard,
+}
+
+impl Started {
+    /// Starts the background tasks, and serves at all ports.
+    fn serve(self) -> Result<Server, ServerError> {
+        let Self {
+            context,
+            hub,
+            inspector,
+            member_services,
+            ports,
+            subscriptions,
+            mut tasks,
+            stop,
+        } = self;
+        inspector.begin(&context);
+        let (reporter, health_service) = health_reporter();
+        let routes = routes(&context, &hub)?.add_service(health_service);
+        member_services.provide(members::routes(&context, &hub));
+        tasks.extend([
+            watch::start(context.clone(), subscriptions.0),
+            health::start(context.clone(), reporter),
+            leader::start(&context, hub),
+            embedded::start(context.clone(), inspector.slots()),
+        ]);
+        let tracer = context.tracer.clone();
+        tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, subscriptions.1)));
+        let probing = CancellationToken::new();
+        let (connections, tls) = (inspector.connections(), context.tls.as_ref());
+        let admission = connections.of(Port::Http);
+        let http = http::serve(context.clone(), ports.http, admission, probing.clone());
+        let admin = ports.admin.map(|listener| {
+            let arriving = sockets(tls, Port::Admin, connections).accept(listener);
+            admin::serve(&context, arriving, probing.clone())
+        });
+        let arriving = sockets(tls, Port::Clients, connections).accept(ports.clients);
+        let serving = serve(&context, arriving, routes);
+        tracing::info!(node = context.node.0, address = %ports.address, "serving clients");
+        Ok(Server {
+            context,
+            address: ports.address,
+            tasks,
+            serving,
+            http,
+            admin,
+            _member_services: member_services,
+            probing: probing.drop_guard(),
+            _stop: stop,
+        })
+    }
+}
+
 /// The ports of a node, except that for its peers.
 struct Ports {
     clients: TcpListener,
@@ -329,13 +398,13 @@ impl Ports {
 
 /// The environment of the node's replica.
 fn environment(
-    sockets: Arc<dyn Sockets>,
+    transport: GrpcTransport,
     hub: &Arc<Hub>,
     metrics: &Arc<Metrics>,
     inspector: &Arc<NodeInspector>,
 ) -> Environment {
     Environment {
-        transport: Arc::new(GrpcTransport::over(sockets)),
+        transport: Arc::new(transport),
         offers: hub.clone(),
         observer: metrics.clone(),
         inspector: inspector.clone(),
@@ -380,7 +449,11 @@ fn wasm_slots(config: &ServerConfig) -> usize {
     }
 }
 
-fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) -> Config {
+fn replica_config(
+    config: &ServerConfig,
+    (memory, access_config): (&Memory, &InitialAccessConfig),
+    client_address: &str,
+) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
             seeds: vec![seed.clone()],
@@ -395,6 +468,7 @@ fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) 
     Config {
         node_id: NodeId(config.node_id),
         formation,
+        formation_requirements: access_config.requirements(),
         peer_listen: config.peer_listen,
         peer_names: config.peer_names.clone(),
         client_address: client_address.to_owned(),

@@ -3,7 +3,7 @@
 use super::ServerError;
 use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
-use crate::memory::Memory;
+use crate::memory::MemoryPool;
 use crate::middleware::{Middleware, PortMemory};
 use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
@@ -26,6 +26,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tonic::body::Body;
+use tonic::codegen::http::Request;
+use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 use tonic::service::Routes;
 use tower::util::MapRequestLayer;
 
@@ -77,40 +80,49 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 
 /// Serves clients until `context.shutdown` is cancelled and their connections have ended.
 pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
-    let shutdown = context.shutdown.clone();
-    let requests = context.metrics.requests.clone();
-    let memory = &context.memory;
-    let responses = Responses::new(memory.responses.clone(), memory.views.clone());
-    let receiver = receiver(memory, &responses);
-    let middleware = Middleware::new(
-        context.node_gateway.home().replica().leadership(),
-        requests,
-        context.tracer.clone(),
-        PortMemory {
-            requests: memory.requests.clone(),
-            responses,
-        },
-    );
+    let (shutdown, memory) = (context.shutdown.clone(), &context.memory);
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .layer(middleware)
-        .layer(MapRequestLayer::new(move |request| {
-            receiver.bounded(request)
-        }))
+        .layer(layers(context, &memory.requests, &memory.responses))
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)
 }
 
-/// Receives the requests at one port, whose `responses` these are.
-pub(super) fn receiver(memory: &Memory, responses: &Responses) -> Receiver {
+/// What wraps the services at one port, whose requests and responses use this memory.
+pub(super) fn layers<B>(
+    context: &Context,
+    requests: &MemoryPool,
+    responses: &MemoryPool,
+) -> (
+    Middleware,
+    MapRequestLayer<impl Fn(Request<B>) -> Request<Body> + Clone + use<B>>,
+)
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<StdError>,
+{
+    let memory = &context.memory;
+    let responses = Responses::new(responses.clone(), memory.views.clone());
     let streams = StreamPools {
         streams: memory.worker_streams.clone(),
         messages: memory.worker_messages.clone(),
     };
-    Receiver::new(streams, responses.clone())
+    let receiver = Receiver::new(streams, responses.clone());
+    let middleware = Middleware::new(
+        context.node_gateway.home().replica().leadership(),
+        context.metrics.requests.clone(),
+        context.tracer.clone(),
+        PortMemory {
+            requests: requests.clone(),
+            responses,
+        },
+    );
+    let receiving =
+        MapRequestLayer::new(move |request: Request<B>| receiver.bounded(request.map(Body::new)));
+    (middleware, receiving)
 }

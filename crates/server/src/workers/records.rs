@@ -134,7 +134,7 @@ pub(super) fn record(namespace: &Namespace, found: WorkerWithCounts) -> v1::Work
 mod tests {
     use super::*;
     use flotilla_engine::ids::WorkerNumber;
-    use flotilla_engine::{LeaseWatch, ProcessRecord, WorkerRecord};
+    use flotilla_engine::{LeaseWatch, ProcessRecord, WorkerOwner, WorkerRecord};
     use std::collections::BTreeMap;
 
     fn request() -> v1::RegisterRequest {
@@ -215,6 +215,7 @@ mod tests {
                 metadata: registered.metadata,
                 machine_id: registered.machine_id,
                 node: None,
+                owner: WorkerOwner::Anyone,
                 registered_at_ms: 50,
             },
             activity: WorkerActivityRecord {

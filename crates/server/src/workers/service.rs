@@ -1,6 +1,6 @@
 //! The worker service (A20–A22).
 
-use super::forward::{Leaders, is_forwarded};
+use super::forward;
 use super::long_poll::{self, wait_of};
 use super::registry;
 use super::reports::{self, acceptance_body, completion_body, failure_body, token, touch_body};
@@ -9,6 +9,7 @@ use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
+use crate::members::ForwardedActor;
 use crate::receiving::ArrivedMessages;
 use crate::request;
 use crate::sending::ResponseMemory;
@@ -26,17 +27,12 @@ use tonic::{Request, Response, Status, Streaming};
 pub(crate) struct Workers {
     context: Arc<Context>,
     hub: Arc<Hub>,
-    leaders: Leaders,
 }
 
 impl Workers {
     /// The service over the node's open polls.
     pub(crate) fn new(context: Arc<Context>, hub: Arc<Hub>) -> Self {
-        Self {
-            context,
-            hub,
-            leaders: Leaders::default(),
-        }
+        Self { context, hub }
     }
 
     /// Waits for tasks, at the leader.
@@ -53,7 +49,7 @@ impl Workers {
             return Err(Refusal::not_leader().into());
         }
         let deadline = Instant::now() + wait_of(&request) + AWAIT_RESERVE;
-        let response = self.leaders.await_tasks(context, request, deadline);
+        let response = forward::await_tasks(context, request, deadline);
         tokio::select! {
             response = response => response,
             refusal = interrupted(context) => Err(refusal.into()),
@@ -148,7 +144,7 @@ impl WorkerService for Workers {
         request: Request<v1::AwaitRequest>,
     ) -> Result<Response<v1::AwaitResponse>, Status> {
         let context = CallContext::of(&self.context, &request).await?;
-        let is_forwarded = is_forwarded(request.metadata());
+        let is_forwarded = ForwardedActor::is_in(&request);
         let memory = ResponseMemory::of(&request)?;
         let response = self
             .await_tasks(&context, request.into_inner(), is_forwarded)

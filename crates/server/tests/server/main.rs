@@ -5,6 +5,7 @@
     reason = "clippy knows helpers of tests only inside a cfg(test) module"
 )]
 
+mod access;
 mod actions;
 mod dead_letters;
 mod drain;

@@ -37,6 +37,8 @@ start:
 pub(crate) struct Node {
     pub(crate) address: String,
     pub(crate) http_address: String,
+    /// Its peer port, if it is one of several nodes.
+    pub(crate) peer_address: Option<String>,
     channel: Channel,
     serving: JoinHandle<Result<(), ServerError>>,
     // Also stops the node when a test fails.
@@ -72,12 +74,16 @@ impl Node {
         let start = async |node_id| {
             let data = tempfile::tempdir().unwrap();
             let config = member(node_id, peers, data.path());
+            let peer_address = config.peer_listen.to_string();
             let server = Server::start_over(config, |sockets| wrap(node_id, sockets));
             let server = server.await.unwrap();
             // Each of them may be asked, and all at the same time.
             server.form().await.unwrap();
             server.ready().await.unwrap();
-            Self::serve(server, data)
+            Self {
+                peer_address: Some(peer_address),
+                ..Self::serve(server, data)
+            }
         };
         join_all([1, 2, 3].map(start)).await
     }
@@ -101,6 +107,7 @@ impl Node {
         Self {
             address,
             http_address,
+            peer_address: None,
             channel,
             serving,
             stop: shutdown.drop_guard(),

@@ -3,12 +3,16 @@
 use crate::node::{Node, refused};
 use crate::wait::until;
 use flotilla_api::v1;
+use flotilla_engine::Actor;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::BinaryMetadataValue;
+use tonic::transport::Endpoint;
 use tonic::{Code, Request, Status, Streaming};
 use v1::server_message::Message as Said;
 use v1::worker_message::Message;
+use v1::worker_service_client::WorkerServiceClient;
 
 /// A worker's stream, on the worker's side.
 struct Stream {
@@ -323,14 +327,24 @@ async fn a_poll_is_passed_on_to_the_leader_once_and_no_further() {
     let (leader, follower) = leader_and_follower(&nodes).await;
     register(leader, "w", BTreeMap::new()).await;
     invoke(leader, String::new(), BTreeMap::new()).await;
+    let peer_address = follower.peer_address.as_ref().unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{peer_address}")).unwrap();
+    let mut at_peer_port = WorkerServiceClient::new(endpoint.connect_lazy());
     let mut passed_on = Request::new(awaiting("w", 1));
-    let mark = "1".parse().unwrap();
-    passed_on.metadata_mut().insert("flo-forwarded", mark);
-    let response = follower.workers().r#await(passed_on).await;
+    let actor = BinaryMetadataValue::from_bytes(&Actor::Anonymous.encode());
+    passed_on.metadata_mut().insert_bin("flo-actor-bin", actor);
+    let response = at_peer_port.r#await(passed_on).await;
     assert_eq!(
         refused(response),
         (Code::Unavailable, "not_leader".to_owned())
     );
+    // The other calls of the service are not there.
+    let heartbeat = at_peer_port
+        .heartbeat(v1::HeartbeatRequest::default())
+        .await;
+    assert_eq!(heartbeat.unwrap_err().code(), Code::Unimplemented);
+    let anonymous = at_peer_port.r#await(awaiting("w", 1)).await;
+    assert_eq!(anonymous.unwrap_err().code(), Code::Unavailable);
     let response = follower.workers().r#await(awaiting("w", 1)).await.unwrap();
     assert_eq!(response.into_inner().tasks.len(), 1);
 }

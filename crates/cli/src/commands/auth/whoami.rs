@@ -1,10 +1,11 @@
 //! `flo auth whoami`.
 
+use super::mode;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::TokenView;
 use clap::Args;
-use flotilla_client::v1::{AccessMode, WhoAmIRequest};
+use flotilla_client::v1::WhoAmIRequest;
 use serde::Serialize;
 
 /// Show the token that you use and what it may do
@@ -22,7 +23,7 @@ impl WhoAmI {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let caller = session.client()?.who_am_i(WhoAmIRequest {}).await?;
         let view = CallerView {
-            mode: mode(caller.mode()),
+            mode: mode::name(caller.mode()),
             token: caller.token.map(TokenView::from),
         };
         session.output.value(&view, |view| {
@@ -32,14 +33,5 @@ impl WhoAmI {
             };
             format!("{who}\nthe cluster is {}", view.mode)
         })
-    }
-}
-
-/// The published name of the access mode.
-fn mode(mode: AccessMode) -> &'static str {
-    match mode {
-        AccessMode::Open => "open",
-        AccessMode::Closed => "closed",
-        AccessMode::Unspecified => "unknown",
     }
 }

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::module_compiler;
-use flotilla_server::{Peer, ServerConfig};
+use flotilla_server::{AccessMode, Peer, ServerConfig};
 use flotilla_trace::Endpoint;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub(super) struct Layout {
     pub(super) data_dir: PathBuf,
     /// The collector for their spans.
     pub(super) otlp_endpoint: Option<Endpoint>,
+    /// Whether callers need a token.
+    pub(super) access: AccessMode,
 }
 
 impl Layout {
@@ -41,6 +43,8 @@ impl Layout {
                 peer_listen,
                 data_dir: self.data_dir.join(format!("node-{node_id}")),
                 otlp_endpoint: self.otlp_endpoint.clone(),
+                access: self.access,
+                bootstrap_token_file: self.bootstrap_token_file(),
                 module_compiler: Some(module_compiler::of_this_program()),
                 ..ServerConfig::default()
             });
@@ -54,6 +58,11 @@ impl Layout {
             config.peers.clone_from(&peers);
         }
         Ok(configs)
+    }
+
+    /// The file with the bootstrap token of a closed cluster.
+    pub(super) fn bootstrap_token_file(&self) -> Option<PathBuf> {
+        (self.access == AccessMode::Closed).then(|| self.data_dir.join("bootstrap-token"))
     }
 
     /// What is printed before the cluster is ready.
@@ -76,6 +85,9 @@ impl Layout {
             .map(|config| config.listen.to_string())
             .collect();
         text.push_str(&format!("data in {}\n", self.data_dir.display()));
+        if let Some(file) = self.bootstrap_token_file() {
+            text.push_str(&format!("bootstrap token in {}\n", file.display()));
+        }
         text.push_str(&format!("endpoints {}\n", endpoints.join(",")));
         text
     }
@@ -110,6 +122,7 @@ mod tests {
             port: 9000,
             data_dir: ".flo".into(),
             otlp_endpoint: None,
+            access: AccessMode::Open,
         };
         let configs = layout.configs().expect("enough ports");
         expect![[r#"
@@ -132,6 +145,7 @@ mod tests {
             port: 65_530,
             data_dir: ".flo".into(),
             otlp_endpoint: None,
+            access: AccessMode::Open,
         };
         assert_eq!(
             layout.configs().expect_err("too high").code(),

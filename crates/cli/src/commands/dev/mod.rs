@@ -9,7 +9,7 @@ use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
-use flotilla_server::{Server, ServerConfig, ServerError};
+use flotilla_server::{AccessMode, Server, ServerConfig, ServerError, ensure_bootstrap_token};
 use flotilla_trace::Endpoint;
 use futures::future::{join_all, try_join, try_join_all};
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   flo dev
   flo dev --nodes 3 --ephemeral
+  flo dev --access closed
 
 Each node has three ports: for clients, for peers, and for HTTP. Node 1 uses 9000, 9001 and 9002,
 node 2 uses 9010, 9011 and 9012, and so on.";
@@ -56,6 +57,11 @@ pub(crate) struct Dev {
     )]
     otlp_endpoint: Option<Endpoint>,
 
+    /// Access mode of a new cluster: open, or closed if callers need a token. A closed cluster has its bootstrap token in the file
+    /// bootstrap-token of the data directory
+    #[arg(long, value_name = "MODE", value_parser = access_mode, default_value = "open")]
+    access: AccessMode,
+
     /// Keep the data in a temporary directory and delete it on exit
     #[arg(long)]
     ephemeral: bool,
@@ -77,8 +83,13 @@ impl Dev {
                 .as_ref()
                 .map_or(self.data_dir, |dir| dir.path().to_owned()),
             otlp_endpoint: self.otlp_endpoint,
+            access: self.access,
         };
         let configs = layout.configs()?;
+        if let Some(file) = layout.bootstrap_token_file() {
+            let ensured = ensure_bootstrap_token(&file);
+            ensured.map_err(|error| Failure::server_start(&error.into()))?;
+        }
         let text = layout.text(&configs);
         run(configs, &text, shutdown).await
     }
@@ -147,6 +158,10 @@ async fn run_until(
     let ended: Result<Vec<()>, ServerError> = ends.into_iter().collect();
     ended.map_err(|error| Failure::server_end(&error))?;
     Ok(())
+}
+
+fn access_mode(name: &str) -> Result<AccessMode, String> {
+    AccessMode::from_name(name).ok_or_else(|| "expected open or closed".to_owned())
 }
 
 fn temporary_folder() -> Result<TempDir, Failure> {

@@ -107,6 +107,23 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     admin_listen: Option<String>,
 
+    /// Access mode of a new cluster: `open`, or `closed` if callers need a token. Set the same mode on all first members. Ignored
+    /// once the cluster is formed: use `flo auth enable` or `flo auth disable` [default: open]
+    #[arg(long, env = "FLO_ACCESS", hide_env_values = true, value_name = "MODE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    access: Option<String>,
+
+    /// File with the bootstrap token of a new cluster, from `flo token generate`; the same on all first members. A single node
+    /// that forms a closed cluster generates the token itself, in the file `bootstrap-token` of its data directory
+    #[arg(
+        long,
+        env = "FLO_BOOTSTRAP_TOKEN_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bootstrap_token_file: Option<PathBuf>,
+
     /// Allow non-loopback addresses without TLS
     #[arg(
         long,
@@ -335,6 +352,8 @@ mod tests {
             insecure: Some(true),
             tls_cert: Some("node.pem".into()),
             peer_names: Some("node-4".to_owned()),
+            access: Some("closed".to_owned()),
+            bootstrap_token_file: Some("bootstrap.token".into()),
             admin_listen: Some("127.0.0.1:9003".to_owned()),
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),
@@ -364,6 +383,8 @@ mod tests {
         assert!(fault("node_id = \"one\"\n").contains("node_id"));
         assert!(fault("peers = \"a:1\"\n").contains("peers"));
         assert!(fault("node_id = \n").contains("TOML"));
+        let access = fault("access = \"shut\"\n");
+        assert!(access.contains("`open` or `closed`"), "{access}");
         let flags = Settings {
             peers: Some("a:1".to_owned()),
             ..Settings::default()

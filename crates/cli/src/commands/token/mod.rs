@@ -1,6 +1,7 @@
 //! `flo token`.
 
 mod create;
+mod generate;
 mod list;
 mod revoke;
 mod rotate;
@@ -15,6 +16,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     Create(create::Create),
+    Generate(generate::Generate),
     List(list::List),
     Show(show::Show),
     Rotate(rotate::Rotate),
@@ -25,6 +27,7 @@ impl TokenCommand {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         match self {
             Self::Create(create) => create.run(session).await,
+            Self::Generate(generate) => generate.run(session),
             Self::List(list) => list.run(session).await,
             Self::Show(show) => show.run(session).await,
             Self::Rotate(rotate) => rotate.run(session).await,

@@ -165,7 +165,10 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         Effect::CheckSchema { run, activation } => {
             format!("check for run {} activation {activation}", run.0)
         }
-        Effect::ArmRetention { .. } | Effect::RunChanged { .. } | Effect::ModulesChanged => {
+        Effect::ArmRetention { .. }
+        | Effect::RunChanged { .. }
+        | Effect::ModulesChanged
+        | Effect::AccessChanged => {
             return String::new();
         }
         Effect::ActionRunEnded { action_run } => format!("ended {action_run}"),

@@ -3,12 +3,29 @@
 use super::{Row, row};
 use crate::samples;
 use flotilla_engine::NodeId;
-use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
+use flotilla_engine::ids::{ActionRunNumber, Identity, WorkerNumber};
 use flotilla_engine::rows::{
     ActionRunSet, GoneWorkerRecord, GoneWorkers, HeldTasks, LeaseBlock, LeasePlace, LeaseWatch,
     ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
-    WorkerLeases, WorkerNumbers, WorkerProcesses, WorkerRecord, WorkerStatus, WorkerType, Workers,
+    WorkerLeases, WorkerNumbers, WorkerOwner, WorkerProcesses, WorkerRecord, WorkerStatus,
+    WorkerType, Workers,
 };
+
+fn record() -> WorkerRecord {
+    WorkerRecord {
+        incarnation: 5,
+        replaced: vec![4, 3],
+        kind: WorkerType::Stream,
+        max_concurrency: 10,
+        processes: samples::processes(),
+        labels: samples::labels(),
+        metadata: Some(samples::json()),
+        machine_id: Some("host".to_owned()),
+        node: Some(NodeId(2)),
+        owner: WorkerOwner::Identity(Identity::new("user:ana").expect("an identity")),
+        registered_at_ms: 1_000,
+    }
+}
 
 pub(super) fn rows() -> Vec<Row> {
     let worker = || (samples::namespace(), samples::worker());
@@ -22,21 +39,7 @@ pub(super) fn rows() -> Vec<Row> {
         last_run_at_ms: Some(2_000),
     };
     vec![
-        row::<Workers>(
-            worker(),
-            WorkerRecord {
-                incarnation: 5,
-                replaced: vec![4, 3],
-                kind: WorkerType::Stream,
-                max_concurrency: 10,
-                processes: samples::processes(),
-                labels: samples::labels(),
-                metadata: Some(samples::json()),
-                machine_id: Some("host".to_owned()),
-                node: Some(NodeId(2)),
-                registered_at_ms: 1_000,
-            },
-        ),
+        row::<Workers>(worker(), record()),
         row::<WorkerActivities>(
             worker(),
             WorkerActivityRecord {

@@ -41,6 +41,14 @@ impl AccessService for Accesses {
         serve_call(call, |deadline, _| mode::get(&context, deadline)).await
     }
 
+    async fn set_access(&self, call: Call<v1::SetAccessRequest>) -> CallResult<v1::Access> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(call, |deadline, request| {
+            mode::set(&context, request, deadline)
+        })
+        .await
+    }
+
     async fn create_token(&self, call: Call<v1::CreateTokenRequest>) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {

@@ -4,9 +4,12 @@ use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
+use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{AccessMode, AccessRejection, Actor, view};
+use flotilla_engine::{
+    AccessMode, AccessRejection, Actor, ClusterScope, Command, SetAccessMode, reply, view,
+};
 use tokio::time::Instant;
 
 /// Serves `WhoAmI`.
@@ -39,6 +42,29 @@ pub(super) async fn who_am_i(
             .zip(record)
             .map(|(id, record)| convert::access::token(id, record)),
     })
+}
+
+/// Serves `SetAccess`.
+pub(super) async fn set(
+    context: &CallContext,
+    request: v1::SetAccessRequest,
+    deadline: Instant,
+) -> Result<v1::Access, Refusal> {
+    let mode = match request.mode() {
+        v1::AccessMode::Open => AccessMode::Open,
+        v1::AccessMode::Closed => AccessMode::Closed,
+        v1::AccessMode::Unspecified => {
+            let message = "expected `open` or `closed`, but the request gives neither";
+            return Err(Refusal::invalid("mode", message));
+        }
+    };
+    let command = Command {
+        request_id: Some(request::request_id(&request.request_id)?),
+        scope: ClusterScope,
+        body: SetAccessMode { mode },
+    };
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    get(context, deadline).await
 }
 
 /// Serves `GetAccess`.

@@ -1,6 +1,6 @@
 //! Streams a backup to the caller, in parts, as fast as the caller reads them.
 
-use crate::access::CallContext;
+use crate::access::{CallContext, credential_ended};
 use crate::errors::Refusal;
 use crate::limits::{BACKUP_PARTS_AHEAD, BACKUP_STALL_MAX};
 use flotilla_api::v1;
@@ -30,6 +30,7 @@ async fn send(context: CallContext, mut backup: Backup, parts: Parts) {
         let part = tokio::select! {
             part = next(&mut backup) => part.transpose(),
             () = context.shutdown.cancelled() => Some(Err(Refusal::shutting_down())),
+            refusal = credential_ended(&context) => Some(Err(refusal)),
         };
         let Some(part) = part else {
             context.metrics.backup_completed();

@@ -14,7 +14,6 @@ use crate::metrics;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
-use flotilla_engine::Actor;
 use flotilla_replica::ClusterChange;
 use prost::Message;
 use std::sync::Arc;
@@ -41,7 +40,12 @@ async fn change(
     deadline: Instant,
 ) -> Result<bool, Refusal> {
     let home = context.gateway.home();
-    if *context.gateway.actor() != Actor::Anonymous {
+    // A member can be drained without a leader.
+    let needs_leader = !matches!(
+        change,
+        ClusterChange::DrainNode { .. } | ClusterChange::UndrainNode { .. }
+    );
+    if needs_leader {
         home.catch_up(deadline).await?;
         home.check_here()?;
     }
@@ -67,7 +71,7 @@ impl ClusterService for Clusters {
         &self,
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
-        let context = CallContext::of(&self.context, &request).await?;
+        let context = CallContext::of_formation(&self.context, &request).await?;
         serve_call(request, async |_, _| {
             let replica = context.gateway.home().replica();
             let (status, awaited) = (replica.status().await, replica.awaited());
@@ -86,7 +90,7 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::GetNodeUsageRequest>,
     ) -> Result<Response<v1::NodeUsage>, Status> {
-        let context = CallContext::of(&self.context, &call).await?;
+        let context = CallContext::of_formation(&self.context, &call).await?;
         serve_call(call, async |_, _| {
             let usage = metrics::usage(Arc::clone(context.node())).await;
             usage.ok_or_else(|| {
@@ -102,7 +106,7 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::FormClusterRequest>,
     ) -> Result<Response<v1::FormClusterResponse>, Status> {
-        let context = CallContext::of(&self.context, &call).await?;
+        let context = CallContext::of_formation(&self.context, &call).await?;
         serve_call(call, async |deadline, _| {
             let home = context.gateway.home();
             let formed = home.replica().form(deadline).await?;
@@ -207,10 +211,14 @@ impl ClusterService for Clusters {
         &self,
         call: Request<v1::InspectNodeRequest>,
     ) -> Result<Response<v1::NodeInspection>, Status> {
-        let context = CallContext::of(&self.context, &call).await?;
+        let context = CallContext::of_formation(&self.context, &call).await?;
         serve_call(call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(context.node);
+            if node != context.node {
+                // Until this node knows the access mode, it speaks for itself alone.
+                context.gateway.home().check_here()?;
+            }
             let rows_max = inspection_rows_max(request.limit)?;
             let replica = context.gateway.home().replica();
             let inspection = replica.inspect(node, rows_max, deadline).await?;

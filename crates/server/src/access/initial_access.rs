@@ -1,0 +1,158 @@
+//! Access control until the access mode of a new cluster is set (X2).
+
+use super::api_token::ApiToken;
+use super::bootstrap_token::{self, BootstrapTokenError};
+use crate::config::ServerConfig;
+use crate::errors::{Refusal, ServerCode};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::{AccessMode, Actor, BootstrapToken, InitializeAccess, view};
+use flotilla_replica::Replica;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the configuration of a node says about the access of a new cluster.
+pub(crate) struct InitialAccessConfig {
+    mode: AccessMode,
+    token: Result<Option<BootstrapToken>, BootstrapTokenError>,
+}
+
+/// The access of a new cluster. It decides about callers until the cluster has an access mode.
+#[derive(Debug)]
+pub(crate) struct InitialAccess {
+    mode: AccessMode,
+    bootstrap: Option<BootstrapToken>,
+    /// Whether this node is a first member of a cluster that may be new.
+    may_propose: bool,
+    /// Whether this node has applied an access mode; a cluster keeps one from then on.
+    is_initialized: AtomicBool,
+    /// Whether the cluster was open when this node last read its mode.
+    was_open: AtomicBool,
+}
+
+impl InitialAccessConfig {
+    /// Reads the configured file. An error is reported only if the cluster may be new.
+    pub(crate) fn of(config: &ServerConfig) -> Self {
+        let file = config.bootstrap_token_file.as_deref();
+        Self {
+            mode: config.access,
+            token: file.map(bootstrap_token::read).transpose(),
+        }
+    }
+
+    /// What the first members of a cluster must agree on, as readable text.
+    pub(crate) fn requirements(&self) -> String {
+        let mode = self.mode.as_str();
+        match &self.token {
+            Ok(Some(token)) => format!("access {mode}, bootstrap token {}", token.id),
+            Ok(None) | Err(_) => format!("access {mode}, no bootstrap token"),
+        }
+    }
+
+    /// Determines the initial access from the configuration and the stored state, after the replica has started.
+    ///
+    /// # Errors
+    /// [`BootstrapTokenError`] if the cluster may be new and has no bootstrap token.
+    pub(crate) fn resolve(
+        self,
+        config: &ServerConfig,
+        replica: &Replica,
+    ) -> Result<InitialAccess, BootstrapTokenError> {
+        let access = replica.stored_view(|reader| view::access(reader));
+        if let Ok(Ok(Some(access))) = &access {
+            self.warn_of_difference(access.mode);
+        }
+        let may_be_new = matches!(access, Ok(Ok(None))) && config.join.is_none();
+        if !may_be_new {
+            return Ok(InitialAccess {
+                may_propose: false,
+                ..InitialAccess::new(self.mode, self.token.ok().flatten())
+            });
+        }
+        let token = match (self.token?, self.mode) {
+            (None, AccessMode::Closed) => Some(bootstrap_token::of_single_node(&config.data_dir)?),
+            (token, _) => token,
+        };
+        Ok(InitialAccess::new(self.mode, token))
+    }
+
+    /// The mode is in the state: the configuration of a node does not change it.
+    fn warn_of_difference(&self, mode: AccessMode) {
+        if mode != self.mode {
+            tracing::warn!(
+                "`access` is `{}`, but the cluster is {}, and only `flo auth enable` and `flo auth disable` change that",
+                self.mode.as_str(),
+                mode.as_str()
+            );
+        }
+    }
+}
+
+impl InitialAccess {
+    /// The access of a new cluster with this mode and bootstrap token.
+    pub(crate) fn new(mode: AccessMode, bootstrap: Option<BootstrapToken>) -> Self {
+        Self {
+            mode,
+            bootstrap,
+            may_propose: true,
+            is_initialized: AtomicBool::new(false),
+            was_open: AtomicBool::new(false),
+        }
+    }
+
+    /// What this node proposes as the leader of a cluster without a mode; `None` if the node was added later, or if no caller
+    /// could administer the cluster then.
+    pub(crate) fn proposal(&self) -> Option<InitializeAccess> {
+        let is_administrable = self.mode == AccessMode::Open || self.bootstrap.is_some();
+        (self.may_propose && is_administrable).then_some(InitializeAccess {
+            mode: self.mode,
+            bootstrap: self.bootstrap,
+        })
+    }
+
+    /// Whether the cluster has an access mode, by these rows.
+    pub(crate) fn is_initialized(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
+        if self.is_initialized.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        self.refresh(reader)
+    }
+
+    /// Reads the mode of the cluster, which may have changed; returns whether there is one.
+    pub(crate) fn refresh(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
+        let access = view::access(reader)?;
+        let is_open = access.is_some_and(|access| access.mode == AccessMode::Open);
+        self.was_open.store(is_open, Ordering::Relaxed);
+        let is_initialized = access.is_some();
+        self.is_initialized
+            .fetch_or(is_initialized, Ordering::Relaxed);
+        Ok(is_initialized)
+    }
+
+    /// Whether the cluster was open when this node last read its mode: then callers without a credential could do everything.
+    pub(crate) fn was_open(&self) -> bool {
+        self.was_open.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is the bootstrap token of the new cluster.
+    pub(super) fn is_bootstrap_token(&self, token: ApiToken) -> bool {
+        self.bootstrap.is_some_and(|bootstrap| token.is(bootstrap))
+    }
+
+    /// Checks that the caller may form the cluster and read its status.
+    pub(crate) fn check(&self, actor: &Actor) -> Result<(), Refusal> {
+        let bootstrap = self.bootstrap.map(|bootstrap| bootstrap.id);
+        match (actor, self.mode) {
+            (Actor::System, _) | (Actor::Anonymous, AccessMode::Open) => Ok(()),
+            (Actor::Token(token), _) if Some(*token) == bootstrap => Ok(()),
+            (Actor::Anonymous | Actor::Token(_), _) => Err(not_initialized().with_hint(
+                "the formation of a closed cluster needs its bootstrap token: pass its file with --token-file",
+            )),
+        }
+    }
+}
+
+/// The cluster has no access mode yet, so nothing decides what callers may do.
+pub(crate) fn not_initialized() -> Refusal {
+    let text = "expected the access mode of the cluster, but the cluster is new, or this node has not applied the mode yet";
+    Refusal::new(ServerCode::AccessNotInitialized, text)
+        .with_hint("form the cluster if it is new; otherwise retry the request")
+}
