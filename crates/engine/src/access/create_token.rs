@@ -20,7 +20,7 @@ use smol_str::format_smolstr;
 /// Creates an API token. Its secret is known to its creator alone; the command carries the digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateToken {
-    /// The id, drawn by the proposer.
+    /// The id, which the proposer derives from the digest of the secret.
     pub id: TokenId,
     /// The namespace to which it belongs, or the cluster.
     pub scope: CommandScope,

@@ -26,10 +26,7 @@ impl RevokeToken {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<TokenRevoked> {
         let before = tokens::find(turn, &self.scope, self.id)?;
         let now_ms = turn.now_ms();
-        if before
-            .ends_at_ms()
-            .is_some_and(|ends_at_ms| ends_at_ms <= now_ms)
-        {
+        if before.has_ended(now_ms) {
             return Ok(TokenRevoked { is_new: false });
         }
         let after = TokenRecord {

@@ -33,10 +33,7 @@ impl RotateToken {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
         let before = tokens::find(turn, &self.scope, self.id)?;
         let now_ms = turn.now_ms();
-        if before
-            .ends_at_ms()
-            .is_some_and(|ends_at_ms| ends_at_ms <= now_ms)
-        {
+        if before.has_ended(now_ms) {
             return Err(AccessRejection::TokenEnded(self.id).into());
         }
         // Who knows the new secret may do what the token may.

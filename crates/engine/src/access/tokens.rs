@@ -36,6 +36,12 @@ impl TokenRecord {
             (revoked, expires) => revoked.or(expires),
         }
     }
+
+    /// Whether it has expired or was revoked at `now_ms`.
+    #[must_use]
+    pub fn has_ended(&self, now_ms: u64) -> bool {
+        self.ends_at_ms().is_some_and(|end_ms| end_ms <= now_ms)
+    }
 }
 
 /// What a command needs that creates, rotates or revokes credentials of the scope.
