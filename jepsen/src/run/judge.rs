@@ -1,6 +1,7 @@
-//! Violations that the nodes report themselves.
+//! Violations that do not depend on what a workload does.
 
 use crate::checker::Violation;
+use crate::history::{History, Outcome};
 use crate::stage::Stage;
 
 /// What Rust prints when a thread panics.
@@ -19,4 +20,11 @@ pub(crate) fn panics(stage: &Stage) -> Vec<Violation> {
         }
     }
     violations
+}
+
+/// A violation if no operation of a workload succeeded: its check then had nothing to judge.
+pub(crate) fn nothing_done(history: &History, workload: &str) -> Option<Violation> {
+    let mut operations = history.of(workload);
+    let done = operations.any(|operation| operation.outcome == Outcome::Ok);
+    (!done).then(|| Violation::new("no operation succeeded"))
 }

@@ -49,6 +49,7 @@ pub fn run(mut plan: Plan) -> Report {
     for workload in &plan.workloads {
         if history.final_reads.contains_key(workload.name()) {
             let found = workload.check(&history).into_iter();
+            let found = found.chain(judge::nothing_done(&history, workload.name()));
             violations
                 .extend(found.map(|one| Violation::new(format!("{}: {one}", workload.name()))));
         }

@@ -1,4 +1,5 @@
-//! Tokens that are revoked while clients write with them: once the revocation is acknowledged, nothing is done with the token.
+//! Tokens that are revoked while clients write with them: no write is refused before, and nothing is done with the token
+//! once the revocation is acknowledged.
 
 use super::calls::found_in;
 use super::{Session, Workload};
@@ -22,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const LIFE_MS_MAX: u64 = 600;
 /// How long clients write on after the revocation.
 const WRITES_AFTER_REVOCATION: Duration = Duration::from_millis(200);
+/// The error code of a write with a revoked token.
+const REVOKED: &str = "credential_revoked";
 
 /// Tokens that are revoked while clients write with them.
 #[derive(Debug, Default)]
@@ -92,14 +95,39 @@ impl Workload for Tokens {
         let late = found
             .iter()
             .filter(|(_, versions)| versions.revoked > 0 && versions.written > versions.revoked);
-        late.map(|(number, versions)| {
+        let late = late.map(|(number, versions)| {
             Violation::new(format!(
                 "token {number} wrote version {}, but it was revoked before version {} was written",
                 versions.written, versions.revoked
             ))
+        });
+        late.chain(refused_early(history, self.name())).collect()
+    }
+}
+
+/// Writes that were refused before the revocation of their token began.
+fn refused_early(history: &History, workload: &str) -> Vec<Violation> {
+    let token = |operation: &Operation| operation.input["token"].as_u64();
+    let revocations: BTreeMap<_, _> = history
+        .of(workload)
+        .filter(|operation| operation.name == "revoke")
+        .map(|operation| (token(operation), operation.invoked_us))
+        .collect();
+    let refused = history
+        .of(workload)
+        .filter(|operation| operation.output["refused"].is_string());
+    let early = refused.filter(|operation| {
+        let revoked_us = revocations.get(&token(operation));
+        revoked_us.is_none_or(|&revoked_us| operation.returned_us < revoked_us)
+    });
+    early
+        .map(|operation| {
+            Violation::new(format!(
+                "a write with token {} was refused before the token was revoked",
+                operation.input["token"]
+            ))
         })
         .collect()
-    }
 }
 
 /// Notes the version of an acknowledged write.
@@ -135,15 +163,40 @@ async fn create(session: &Session) -> Option<(ApiToken, String)> {
 /// Writes with the token until the caller stops it.
 async fn hold(holder: &Session, number: u64, stop: &CancellationToken) {
     while !stop.is_cancelled() && !holder.stop.is_cancelled() {
-        let call = holder.client.set_key(set(written_key(number)));
+        let call = write(holder, number);
         // The history has the outcome.
         let _ = holder
-            .call("write", json!({"token": number}), call, shown)
+            .call("write", json!({"token": number}), call, Written::shown)
             .await;
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
             () = stop.cancelled() => {}
         }
+    }
+}
+
+/// What became of a write with a token.
+enum Written {
+    /// It was done.
+    Done(v1::SetKeyResponse),
+    /// It was refused because the token is revoked.
+    Refused,
+}
+
+impl Written {
+    fn shown(&self) -> Value {
+        match self {
+            Self::Done(set) => shown(set),
+            Self::Refused => json!({"refused": REVOKED}),
+        }
+    }
+}
+
+async fn write(holder: &Session, number: u64) -> Result<Written, ClientError> {
+    match holder.client.set_key(set(written_key(number))).await {
+        Ok(set) => Ok(Written::Done(set)),
+        Err(error) if error.code() == REVOKED => Ok(Written::Refused),
+        Err(error) => Err(error),
     }
 }
 
@@ -206,6 +259,29 @@ mod tests {
             output: json!({"version": version}),
             ..Operation::sample("tokens", Outcome::Ok)
         }
+    }
+
+    #[test]
+    fn a_refusal_before_the_revocation_is_found() {
+        let refused = Operation {
+            returned_us: 5,
+            output: json!({"refused": REVOKED}),
+            ..operation("write", 0)
+        };
+        let revoke = Operation {
+            invoked_us: 4,
+            ..operation("revoke", 0)
+        };
+        let mut history = History {
+            operations: vec![refused, revoke],
+            ..History::default()
+        };
+        let check = |history: &History| Tokens::default().check(history).len();
+        assert_eq!(check(&history), 0);
+        history.operations[1].invoked_us = 6;
+        assert_eq!(check(&history), 1);
+        history.operations.pop();
+        assert_eq!(check(&history), 1);
     }
 
     #[test]
