@@ -416,3 +416,29 @@ fn a_signal_that_was_taken_before_a_cut_is_counted() {
     let run = CutRun::begin(&mut player, &list).play(&[Cut::Nothing, cut]);
     assert!(!status(&player, run).is_open());
 }
+
+/// The history has the failure of a step in an iteration, but not its success after a resume.
+#[test]
+fn a_step_of_an_iteration_succeeds_after_it_was_cut_twice() {
+    let branch = vec![Step::Calls, Step::Calls];
+    let list = vec![Step::Tolerates(vec![
+        Step::Fans("parallel", vec![branch]),
+        Step::Waits,
+    ])];
+    let mut budgets = Budgets::default();
+    budgets.turn.steps = 3;
+    budgets.entry.rows = 40;
+    let mut player = Player::with(budgets);
+    let cut = |by, is_early| Cut::Ended {
+        by,
+        is_early,
+        revision: Revision::Unchanged,
+    };
+    let cuts = [
+        Cut::Nothing,
+        cut(CutBy::ForcedCancel, true),
+        cut(CutBy::Cancel, false),
+    ];
+    let run = CutRun::begin(&mut player, &list).play(&cuts);
+    assert!(!status(&player, run).is_open());
+}
