@@ -1,8 +1,8 @@
 //! Commands: requests to change state, and the table of their static properties.
 
 use crate::access::{
-    Actor, Authority, CreateToken, InitializeAccess, Permission, RevokeToken, RotateToken,
-    SetAccessMode,
+    Actor, Authority, CreateToken, InitializeAccess, Permission, RecoverAccess, RevokeToken,
+    RotateToken, SetAccessMode,
 };
 use crate::action::{
     CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled,
@@ -545,4 +545,6 @@ commands! {
     RotateToken(Box<RotateToken>) "rotate_token" Progress, by Content -> Done, in cluster;
     /// Ends an API token (X10).
     RevokeToken(RevokeToken) "revoke_token" Progress, by Content -> TokenRevoked, in cluster;
+    /// Creates a token that administers the cluster for a day (X4).
+    RecoverAccess(RecoverAccess) "recover_access" Progress, by System -> Done, in cluster;
 }

@@ -352,6 +352,8 @@ pub const CLUSTER_TOKENS_MAX: u64 = 10_000;
 pub const TOKEN_GRANTS_MAX: usize = 32;
 /// How long an API token lives at most, unless an administrator of the cluster creates it (X7): a year, in milliseconds.
 pub const TOKEN_TTL_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
+/// How long the token of `flo auth recover` lives (X4): a day, in milliseconds.
+pub const RECOVERY_TOKEN_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How long an API token that has ended is kept (X7): 30 days, in milliseconds.
 pub const TOKEN_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// How long the former secret of a token that is rotated stays valid at most (X10): 7 days, in milliseconds.

@@ -1,16 +1,12 @@
 //! The beginning of the access state (X1).
 
-use super::actor::Actor;
-use super::grant::Grant;
+use super::administrator::{AdministratorToken, add};
 use super::mode::AccessMode;
-use super::role::ClusterRole;
 use super::secret::SecretHash;
-use super::tokens;
-use crate::command_scope::CommandScope;
 use crate::effect::Effect;
-use crate::ids::{Identity, TokenId, TokenName};
+use crate::ids::TokenId;
 use crate::reply::Done;
-use crate::tables::{Access, AccessRecord, TokenRecord};
+use crate::tables::{Access, AccessRecord};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -47,19 +43,14 @@ impl InitializeAccess {
         );
         turn.effect(Effect::AccessChanged);
         if let Some(bootstrap) = self.bootstrap {
-            let record = TokenRecord {
-                name: TokenName::new("bootstrap").expect("it is a name"),
-                scope: CommandScope::Cluster,
-                identity: Identity::new("user:bootstrap").expect("it is an identity"),
-                grants: vec![Grant::InCluster(ClusterRole::ClusterAdmin)],
-                secret: bootstrap.secret,
-                former_secret: None,
-                created_at_ms: turn.now_ms(),
-                created_by: Actor::System,
-                expires_at_ms: None,
-                revoked_at_ms: None,
-            };
-            tokens::add(turn, bootstrap.id, record)?;
+            add(
+                turn,
+                AdministratorToken {
+                    token: bootstrap,
+                    name: "bootstrap",
+                    expires_at_ms: None,
+                },
+            )?;
         }
         Ok(Done {})
     }

@@ -1,13 +1,10 @@
 //! Judges whether an actor may do something (X20).
 
 use super::actor::Actor;
-use super::authority::Authority;
 use super::mode::AccessMode;
 use super::permission::Permission;
 use crate::access_rejection::AccessRejection;
-use crate::command::Command;
 use crate::command_scope::CommandScope;
-use crate::envelope::CommandEnvelope;
 use crate::ids::TokenId;
 use crate::rejection::Rejection;
 use crate::store::{Reader, StoreError};
@@ -106,7 +103,7 @@ impl Evidence {
 }
 
 /// Whether `actor` has one of the permissions in the scope at `now_ms`, by the rows of `reader`. For servers, which judge reads,
-/// and refuse early what [`authorize`] would reject.
+/// and refuse early what `authorize` would reject.
 ///
 /// # Errors
 /// [`StoreError`] if the store fails. The inner error says why the actor has no such right.
@@ -121,20 +118,6 @@ pub(crate) fn judge(
     Ok(judged.map_err(Into::into))
 }
 
-/// As [`judge`], for what a command needs.
-pub(crate) fn judge_command(
-    reader: &dyn Reader,
-    now_ms: u64,
-    envelope: &CommandEnvelope,
-) -> Result<Result<(), Rejection>, StoreError> {
-    let actor = &envelope.actor;
-    match needed(actor, &envelope.command) {
-        Err(rejection) => Ok(Err(rejection)),
-        Ok(None) => Ok(Ok(())),
-        Ok(Some(needed)) => judge(reader, now_ms, actor, needed),
-    }
-}
-
 /// Whether the actor is one that may call at all at `now_ms`, by the rows of `reader`.
 pub(crate) fn judge_credential(
     reader: &dyn Reader,
@@ -147,32 +130,6 @@ pub(crate) fn judge_credential(
         Actor::Anonymous => evidence.judge_anonymous().map_err(Into::into),
         Actor::Token(token) => evidence.live_token(*token).map(drop).map_err(Into::into),
     })
-}
-
-/// Checks that the turn's actor may have the command carried out, by the rows at this entry.
-pub(crate) fn authorize(turn: &mut Turn<'_, '_>, command: &Command) -> TurnResult<()> {
-    match needed(&turn.actor(), command)? {
-        None => Ok(()),
-        Some(needed) => judge_turn(turn, needed.permissions, needed.scope),
-    }
-}
-
-/// What the actor needs to have the command carried out; `None` if it needs nothing.
-fn needed<'c>(actor: &Actor, command: &'c Command) -> Result<Option<Needed<'c>>, Rejection> {
-    match (command.body.authority(&command.scope), actor) {
-        (Authority::TaskToken, _)
-        | (Authority::System | Authority::CallerOrSystem(..), Actor::System) => Ok(None),
-        (Authority::System, Actor::Anonymous | Actor::Token(_))
-        | (Authority::Caller(..), Actor::System) => {
-            let kind = command.body.kind().as_str();
-            let message = format!("expected another actor for `{kind}`, but it is {actor}");
-            Err(Rejection::Internal(message))
-        }
-        (
-            Authority::Caller(permissions, scope) | Authority::CallerOrSystem(permissions, scope),
-            Actor::Anonymous | Actor::Token(_),
-        ) => Ok(Some(Needed { permissions, scope })),
-    }
 }
 
 /// Checks that the turn's actor has one of the permissions in the scope.

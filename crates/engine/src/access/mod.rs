@@ -5,13 +5,16 @@
 //! early and to judge reads. Secrets are checked by servers alone: the state has only their digests.
 
 mod actor;
+mod administrator;
 mod authority;
+mod authorize;
 mod create_token;
 mod grant;
 mod initialize;
 mod judge;
 mod mode;
 mod permission;
+mod recover;
 mod revoke_token;
 mod role;
 mod rotate_token;
@@ -26,6 +29,7 @@ pub use initialize::{BootstrapToken, InitializeAccess};
 pub use judge::Needed;
 pub use mode::AccessMode;
 pub use permission::{Permission, PermissionSet};
+pub use recover::RecoverAccess;
 pub use revoke_token::RevokeToken;
 pub use role::{ClusterRole, NamespaceRole};
 pub use rotate_token::RotateToken;
@@ -33,5 +37,6 @@ pub use secret::SecretHash;
 pub use set_mode::SetAccessMode;
 
 pub(crate) use authority::Authority;
-pub(crate) use judge::{authorize, judge, judge_command, judge_credential, judge_turn};
+pub(crate) use authorize::{authorize, judge_command};
+pub(crate) use judge::{judge, judge_credential, judge_turn};
 pub(crate) use tokens::{has_tokens, remove_ended_tokens};

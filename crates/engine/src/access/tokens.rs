@@ -95,6 +95,26 @@ pub(super) fn add(turn: &mut Turn<'_, '_>, id: TokenId, record: TokenRecord) -> 
         }
         .into());
     }
+    store(turn, id, (record, count))
+}
+
+/// Stores a new token, however many its scope has: for an administrator without whom none of them could be revoked.
+pub(super) fn add_beyond_limit(
+    turn: &mut Turn<'_, '_>,
+    id: TokenId,
+    record: TokenRecord,
+) -> TurnResult<()> {
+    let count = sweep(turn, &record.scope, u64::MAX)?;
+    store(turn, id, (record, count))
+}
+
+/// Stores a new token of a scope that has this many.
+fn store(
+    turn: &mut Turn<'_, '_>,
+    id: TokenId,
+    (record, count): (TokenRecord, u64),
+) -> TurnResult<()> {
+    let scope = record.scope.clone();
     put_secret(turn, record.secret, id)?;
     put_end(turn, id, &record);
     put_count(turn, &scope, count + 1);

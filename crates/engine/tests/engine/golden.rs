@@ -141,5 +141,6 @@ fn position_of(body: &Body) -> usize {
         Body::CreateToken(_) => 62,
         Body::RotateToken(_) => 63,
         Body::RevokeToken(_) => 64,
+        Body::RecoverAccess(_) => 65,
     }
 }

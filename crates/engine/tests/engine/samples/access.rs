@@ -3,8 +3,8 @@
 use flotilla_engine::ids::{Identity, TokenId, TokenName};
 use flotilla_engine::{
     AccessMode, Actor, Body, BootstrapToken, ClusterRole, CommandScope, CreateToken, Grant,
-    InitializeAccess, NamespacePattern, NamespaceRole, RevokeToken, RotateToken, SecretHash,
-    SetAccessMode, TokenRecord,
+    InitializeAccess, NamespacePattern, NamespaceRole, RecoverAccess, RevokeToken, RotateToken,
+    SecretHash, SetAccessMode, TokenRecord,
 };
 
 pub(crate) fn api_token() -> TokenId {
@@ -77,6 +77,12 @@ pub(crate) fn bodies() -> Vec<Body> {
         Body::RevokeToken(RevokeToken {
             id: api_token(),
             scope: super::namespace().into(),
+        }),
+        Body::RecoverAccess(RecoverAccess {
+            token: BootstrapToken {
+                id: api_token(),
+                secret: secret(),
+            },
         }),
     ]
 }

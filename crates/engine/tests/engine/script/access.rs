@@ -8,7 +8,7 @@ use flotilla_engine::reply::TokenCreated;
 use flotilla_engine::rows::{Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensEnding};
 use flotilla_engine::{
     AccessMode, Actor, Body, BootstrapToken, CommandScope, CreateToken, Grant, InitializeAccess,
-    RevokeToken, RotateToken, SecretHash, SetAccessMode,
+    RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
 };
 
 /// `system`, `anonymous`, or the number of a token.
@@ -22,7 +22,7 @@ pub(super) fn actor(name: &str) -> Actor {
     }
 }
 
-/// `initialize-access MODE bootstrap=N`, `set-access MODE`, `create-token N NAME grants=A,B ttl=MS identity=I secret=N cluster`,
+/// `initialize-access MODE bootstrap=N`, `recover-access N`, `set-access MODE`, `create-token N NAME grants=A,B ttl=MS identity=I secret=N cluster`,
 /// `rotate-token N secret=N overlap=MS cluster`, `revoke-token N cluster`. Without `cluster`, the tokens are those of the
 /// namespace that `namespace=` names. A token has the secret with its number unless `secret=` gives another.
 pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Option<Body> {
@@ -34,6 +34,15 @@ pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Opt
                 secret: secret(number),
             }),
         }),
+        "recover-access" => {
+            let number = line.next_number();
+            Body::RecoverAccess(RecoverAccess {
+                token: BootstrapToken {
+                    id: token(number),
+                    secret: secret(number),
+                },
+            })
+        }
         "set-access" => Body::SetAccessMode(SetAccessMode { mode: mode(line) }),
         "create-token" => {
             let number = line.next_number();
