@@ -1,6 +1,7 @@
 //! Generates the messages and services from `proto/`, without `protoc`.
 
-use prost_reflect::DescriptorPool;
+use prost_reflect::{DescriptorPool, MessageDescriptor};
+use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -42,6 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         permissions(&compiler.descriptor_pool())?,
     )?;
 
+    fs::write(
+        output.join("named_namespaces.rs"),
+        named_namespaces(&compiler.descriptor_pool())?,
+    )?;
+
     // `Bytes` shares a payload with its receive buffer; `BTreeMap` keeps a stable order.
     tonic_prost_build::configure()
         .bytes(".")
@@ -49,6 +55,37 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build_transport(false)
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
+}
+
+/// The namespace that each request names, as implementations of `NamespacedRequest`.
+fn named_namespaces(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let methods = pool
+        .services()
+        .flat_map(|service| service.methods().collect::<Vec<_>>());
+    let requests: BTreeMap<String, MessageDescriptor> = methods
+        .map(|method| (method.input().name().to_owned(), method.input()))
+        .collect();
+    let mut implementations = String::new();
+    for (name, request) in requests {
+        // The requests about a namespace itself call it `name`.
+        let field = match name.as_str() {
+            "CreateNamespaceRequest" | "DeleteNamespaceRequest" => "name",
+            _ => "namespace",
+        };
+        let named = match request.get_field_by_name(field) {
+            // Without a namespace, these act in that of the definition.
+            Some(_) if ["CreateWorkflowRequest", "ValidateWorkflowRequest"].contains(&&*name) => {
+                format!("Some(&*self.{field}).filter(|name| !name.is_empty())")
+            }
+            Some(_) => format!("Some(&self.{field})"),
+            None => "None".to_owned(),
+        };
+        write!(
+            implementations,
+            "impl NamespacedRequest for v1::{name} {{ fn named_namespace(&self) -> Option<&str> {{ {named} }} }}"
+        )?;
+    }
+    Ok(implementations)
 }
 
 /// The table of what each method needs of its caller, as Rust code.

@@ -15,6 +15,21 @@ pub mod v1 {
     tonic::include_proto!("flotilla.v1");
 }
 
+/// A request that may name the namespace in which it acts.
+pub trait NamespacedRequest {
+    /// The namespace that it names, empty for `default`; `None` if it names none.
+    fn named_namespace(&self) -> Option<&str>;
+}
+
+include!(concat!(env!("OUT_DIR"), "/named_namespaces.rs"));
+
+impl<M> NamespacedRequest for tonic::Streaming<M> {
+    /// Its messages name the namespace.
+    fn named_namespace(&self) -> Option<&str> {
+        None
+    }
+}
+
 /// The encoded file descriptor set of all protocol files, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

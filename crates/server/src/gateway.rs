@@ -98,6 +98,22 @@ impl Gateway {
         }
     }
 
+    /// Whether the caller shows no credential and the cluster was open when this node last read its mode. Checking such a caller
+    /// costs as much as it saves, because what it reads or submits is judged anyway.
+    pub(crate) fn is_anonymous_in_open_cluster(&self) -> bool {
+        self.authority.actor == Actor::Anonymous && self.groups.initial_access.was_open()
+    }
+
+    /// Checks that the caller has a valid credential, if it needs one, whatever its permissions.
+    pub(crate) async fn check_caller(&self, deadline: Instant) -> Result<(), Refusal> {
+        let needs = match self.authority.needs {
+            Needs::TaskToken => Needs::TaskToken,
+            Needs::Credential | Needs::Permission(_) => Needs::Credential,
+        };
+        let gateway = self.on_behalf_of(self.authority.actor.clone(), needs);
+        gateway.home().check(deadline).await
+    }
+
     /// The same groups on behalf of a caller, for a call that needs this.
     pub(crate) fn on_behalf_of(&self, actor: Actor, needs: Needs) -> Self {
         Self {
@@ -199,8 +215,7 @@ impl<'g> GroupGateway<'g> {
         command: Command<O>,
         deadline: Instant,
     ) -> Result<Result<O::Reply, Rejection>, Refusal> {
-        let actor = planted::submitted_for(&self.authority.actor);
-        let envelope = command.untyped().by(actor);
+        let envelope = command.untyped().by(self.authority.actor.clone());
         Ok(match self.propose_any(envelope, deadline).await? {
             Ok(reply) => Ok(typed::<O>(reply)?),
             Err(rejection) => Err(rejection),
@@ -257,6 +272,24 @@ impl<'g> GroupGateway<'g> {
         }
         self.catch_up(deadline).await?;
         judge()?.ok_or_else(not_initialized)
+    }
+
+    /// Checks that the caller may make the call. What this node has not applied yet may permit it: that the cluster is
+    /// open, or that it has an access mode at all. Nothing gives an existing token more rights.
+    pub(crate) async fn check(&self, deadline: Instant) -> Result<(), Refusal> {
+        let Err(refusal) = self.check_here() else {
+            return Ok(());
+        };
+        let is_token = matches!(self.authority.actor, Actor::Token(_));
+        let is_initialized = self.groups.initial_access.is_known();
+        if is_initialized && is_token {
+            return Err(refusal);
+        }
+        match self.catch_up(deadline).await {
+            Ok(()) => self.check_here(),
+            Err(_) if is_initialized => Err(refusal),
+            Err(error) => Err(error),
+        }
     }
 
     /// Checks that the caller may make the call, by what this node has applied, in whatever state the node is.

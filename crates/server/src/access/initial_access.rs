@@ -116,6 +116,11 @@ impl InitialAccess {
         self.refresh(reader)
     }
 
+    /// Whether this node has applied an access mode, as far as it has looked.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_initialized.load(Ordering::Relaxed)
+    }
+
     /// Reads the mode of the cluster, which may have changed; returns whether there is one.
     pub(crate) fn refresh(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
         let access = view::access(reader)?;

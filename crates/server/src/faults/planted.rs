@@ -55,11 +55,11 @@ fn planted() -> Option<Bug> {
     *PLANTED
 }
 
-/// On whose behalf a command is submitted.
-pub(crate) fn submitted_for(actor: &Actor) -> Actor {
+/// On whose behalf a call is served.
+pub(crate) fn served_for(actor: Actor) -> Actor {
     match actor {
         Actor::Token(_) if has(Bug::LostActor) => Actor::Anonymous,
-        actor => actor.clone(),
+        actor => actor,
     }
 }
 

@@ -17,7 +17,7 @@ fn with_token<T>(message: T, token: &str) -> Request<T> {
 }
 
 /// Creates a token of the cluster, and returns it with its id.
-async fn create_token(node: &Node, role: &str, ttl_ms: Option<u64>) -> (String, String) {
+pub(crate) async fn create_token(node: &Node, role: &str, ttl_ms: Option<u64>) -> (String, String) {
     let secret = TokenSecret::draw();
     let request = v1::CreateClusterTokenRequest {
         name: "a token".to_owned(),

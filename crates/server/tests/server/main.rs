@@ -14,6 +14,7 @@ mod groups;
 mod inspect;
 mod keys;
 mod large_reads;
+mod matrix;
 mod members;
 mod node;
 mod observing;

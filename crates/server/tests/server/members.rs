@@ -69,7 +69,7 @@ async fn a_node_that_waits_for_its_cluster_refuses_calls_immediately_and_shows_t
     let read = node.workflows().get_run(stale).await;
     assert_eq!(
         refused(read),
-        (Code::Unavailable, "node_catching_up".to_owned())
+        (Code::Unavailable, "node_not_member".to_owned())
     );
     let reply = node
         .cluster()

@@ -17,14 +17,15 @@ pub(super) async fn create(
     request: v1::CreateWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::CreateWorkflowResponse, Refusal> {
-    let request_id = request::request_id(&request.request_id)?;
     let (text, parsed) = parse(request.source).await?;
+    let namespace = namespace(&request.namespace, parsed.definition.as_ref())?;
+    context.gateway.of(&namespace).check(deadline).await?;
+    let request_id = request::request_id(&request.request_id)?;
     let Some(mut definition) = parsed.definition.clone() else {
         let source = Source::new(&request.file_name, &text);
         return Err(invalid(&source, &parsed.findings));
     };
     exercise::mark_definition(&mut definition, &text);
-    let namespace = namespace(&request.namespace, Some(&definition))?;
     let findings = findings(context, namespace.clone(), parsed, deadline).await?;
     let findings = Source::new(&request.file_name, &text).messages(findings);
     let (name, version) = (definition.name.to_string(), definition.version.to_string());

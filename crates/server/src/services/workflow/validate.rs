@@ -21,6 +21,7 @@ pub(super) async fn validate(
 ) -> Result<v1::ValidateWorkflowResponse, Refusal> {
     let (text, parsed) = parse(request.source).await?;
     let namespace = namespace(&request.namespace, parsed.definition.as_ref())?;
+    context.gateway.of(&namespace).check(deadline).await?;
     let findings = findings(context, namespace, parsed, deadline).await?;
     let findings = Source::new(&request.file_name, &text).messages(findings);
     Ok(v1::ValidateWorkflowResponse { findings })

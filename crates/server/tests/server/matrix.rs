@@ -1,0 +1,382 @@
+//! Every RPC by every role, in each namespace, with each kind of credential (X16, X17).
+
+use crate::access::create_token;
+use crate::node::Node;
+use crate::wait::until;
+use bytes::{Buf, BufMut, Bytes};
+use flotilla_api::token::TokenSecret;
+use flotilla_api::v1::access_service_client::AccessServiceClient;
+use flotilla_api::v1::worker_message::Message as WorkerContent;
+use flotilla_api::{FILE_DESCRIPTOR_SET, PERMISSIONS, v1};
+use futures::stream;
+use prost::Message;
+use prost_types::{DescriptorProto, FileDescriptorSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt;
+
+/// The namespace in which the roles hold.
+const OWN: &str = "own";
+/// The grants of the tokens: every role.
+const GRANTS: [&str; 11] = [
+    "viewer@own",
+    "reader@own",
+    "operator@own",
+    "editor@own",
+    "worker@own",
+    "admin@own",
+    "admin@own.*",
+    "cluster-viewer",
+    "backup",
+    "cluster-operator",
+    "cluster-admin",
+];
+/// The empty name stands for `default`, or for the namespace of the definition.
+const NAMESPACES: [&str; 4] = [OWN, "other", "missing", ""];
+
+const VIEWER: &[&str] = &[
+    "workflow.read",
+    "worker.read",
+    "stream.read",
+    "action.read",
+    "run.read",
+];
+const READER: &[&str] = &["run.payloads", "kv.read"];
+const OPERATOR: &[&str] = &[
+    "run.start",
+    "run.control",
+    "run.approve",
+    "action.invoke",
+    "dlq.write",
+    "workflow.toggle",
+    "plan.reset",
+    "cache.write",
+    "stream.append",
+    "kv.write",
+    "worker.control",
+];
+const EDITOR: &[&str] = &["workflow.write", "action.write", "stream.write"];
+const ADMIN: &[&str] = &["token.write", "identity.assign"];
+/// What the role `admin` permits only in a tree of namespaces (X28).
+const TREE: &[&str] = &["namespace.create", "namespace.purge"];
+
+/// What a token with this grant may do in its namespace or in the cluster; `None`: everything.
+fn permitted_by(grant: &str) -> Option<BTreeSet<&'static str>> {
+    let sets: &[&[&'static str]] = match grant.trim_end_matches("@own") {
+        "viewer" => &[VIEWER],
+        "reader" => &[VIEWER, READER],
+        "operator" => &[VIEWER, READER, OPERATOR],
+        "editor" => &[VIEWER, READER, OPERATOR, EDITOR],
+        "admin" => &[VIEWER, READER, OPERATOR, EDITOR, ADMIN],
+        "admin@own.*" => &[VIEWER, READER, OPERATOR, EDITOR, ADMIN, TREE],
+        "worker" => &[&["task.work", "action.register_missing"]],
+        "cluster-viewer" => &[&["cluster.read"]],
+        "backup" => &[&["cluster.backup"]],
+        "cluster-operator" => &[&["cluster.read", "cluster.backup", "cluster.operate"]],
+        "cluster-admin" => return None,
+        other => panic!("{other} is not a grant of this test"),
+    };
+    Some(sets.concat().into_iter().collect())
+}
+
+/// One RPC.
+struct Rpc {
+    path: &'static str,
+    /// The permissions of which one suffices, `credential` or `task token`.
+    needs: Vec<&'static str>,
+    /// The number of the field with the namespace, if its requests name one.
+    namespace_field: Option<u32>,
+}
+
+impl Rpc {
+    fn all() -> Vec<Self> {
+        let inputs = inputs();
+        let rpcs = PERMISSIONS.iter().map(|(path, needs)| Self {
+            path,
+            needs: needs.split(" or ").collect(),
+            namespace_field: inputs[*path],
+        });
+        rpcs.collect()
+    }
+
+    /// The worker's stream names the namespace in its first message.
+    fn is_stream(&self) -> bool {
+        self.path == "/flotilla.v1.WorkerService/Stream"
+    }
+
+    /// Whether it acts in the namespace that it names; calls about the cluster may name one to select what they list.
+    fn is_in_namespace(&self) -> bool {
+        let is_of_cluster = |one: &&str| one.starts_with("cluster.") || *one == "access.write";
+        (self.namespace_field.is_some() || self.is_stream())
+            && !self.needs.iter().any(is_of_cluster)
+    }
+
+    /// The namespaces in which it is tried.
+    fn namespaces(&self) -> &'static [&'static str] {
+        match self.is_in_namespace() {
+            true => &NAMESPACES,
+            false => &[OWN],
+        }
+    }
+
+    /// A request that has nothing but the namespace; the first message of a worker's stream also names the worker.
+    fn request(&self, namespace: &str) -> Bytes {
+        if self.is_stream() {
+            let hello = v1::WorkerHello {
+                namespace: namespace.to_owned(),
+                worker_id: "w".to_owned(),
+                ..Default::default()
+            };
+            let message = v1::WorkerMessage {
+                sequence: 1,
+                message: Some(WorkerContent::Hello(hello)),
+            };
+            return message.encode_to_vec().into();
+        }
+        let mut request = Vec::new();
+        if let Some(field) = self.namespace_field {
+            prost::encoding::string::encode(field, &namespace.to_owned(), &mut request);
+        }
+        request.into()
+    }
+}
+
+/// The field with the namespace of each RPC's request, by the path of the RPC.
+fn inputs() -> BTreeMap<String, Option<u32>> {
+    let files = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap().file;
+    let messages: BTreeMap<String, &DescriptorProto> = files
+        .iter()
+        .flat_map(|file| {
+            let named = |message| {
+                (
+                    format!(".{}.{}", file.package(), DescriptorProto::name(message)),
+                    message,
+                )
+            };
+            file.message_type.iter().map(named)
+        })
+        .collect();
+    let mut inputs = BTreeMap::new();
+    for file in &files {
+        for service in &file.service {
+            for method in &service.method {
+                let path = format!("/{}.{}/{}", file.package(), service.name(), method.name());
+                let of_namespace = service.name() == "NamespaceService";
+                let field = if of_namespace { "name" } else { "namespace" };
+                let mut fields = messages[method.input_type()].field.iter();
+                let field = fields.find(|found| found.name() == field);
+                inputs.insert(path, field.map(|field| field.number().unsigned_abs()));
+            }
+        }
+    }
+    inputs
+}
+
+/// Messages as bytes.
+#[derive(Clone, Copy, Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, target: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        target.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(source.copy_to_bytes(source.remaining())))
+    }
+}
+
+/// The status and reason with which the node refuses the call for its credential; `None` if it does not.
+async fn refusal(
+    node: &Node,
+    rpc: &Rpc,
+    (namespace, token): (&str, Option<&str>),
+) -> Option<(Code, String)> {
+    let mut request = Request::new(stream::iter([rpc.request(namespace)]));
+    if let Some(token) = token {
+        let value = format!("Bearer {token}").parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+    }
+    // A permitted call may wait, for a task or for an update.
+    request.set_timeout(Duration::from_secs(2));
+    let mut client = Grpc::new(node.channel());
+    client.ready().await.unwrap();
+    let path = rpc.path.parse().unwrap();
+    let status = match client.streaming(request, path, Raw).await {
+        Ok(response) => response.into_inner().message().await.err()?,
+        Err(status) => status,
+    };
+    let is_refused = matches!(
+        status.code(),
+        Code::Unauthenticated | Code::PermissionDenied
+    );
+    is_refused.then(|| {
+        let reason = status.get_details_error_info().map(|info| info.reason);
+        (status.code(), reason.unwrap_or_default())
+    })
+}
+
+/// What clients can see of the state, by a token that may read it.
+async fn visible(node: &Node, root: &str) -> String {
+    let show = |message: Bytes| message.to_vec();
+    let mut shown = Vec::new();
+    for path in [
+        "/flotilla.v1.NamespaceService/ListNamespaces",
+        "/flotilla.v1.AccessService/ListClusterTokens",
+        "/flotilla.v1.AccessService/GetAccess",
+    ] {
+        let mut request = Request::new(Bytes::new());
+        let value = format!("Bearer {root}").parse().unwrap();
+        request.metadata_mut().insert("authorization", value);
+        let mut client = Grpc::new(node.channel());
+        client.ready().await.unwrap();
+        let response = client.unary(request, path.parse().unwrap(), Raw).await;
+        shown.push(show(response.unwrap().into_inner()));
+    }
+    format!("{shown:?}")
+}
+
+async fn closed_node() -> (Node, String) {
+    let node = Node::start().await;
+    let (root, _) = create_token(&node, "cluster-admin", None).await;
+    for name in [OWN, "other"] {
+        let request = v1::CreateNamespaceRequest {
+            name: name.to_owned(),
+            ..Default::default()
+        };
+        node.namespaces().create_namespace(request).await.unwrap();
+    }
+    (node, root)
+}
+
+async fn close(node: &Node, root: &str) {
+    let mut request = Request::new(v1::SetAccessRequest {
+        mode: v1::AccessMode::Closed.into(),
+        ..Default::default()
+    });
+    let value = format!("Bearer {root}").parse().unwrap();
+    request.metadata_mut().insert("authorization", value);
+    let mut access = AccessServiceClient::new(node.channel());
+    access.set_access(request).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_requires_a_valid_credential() {
+    let (node, root) = closed_node().await;
+    let (revoked, id) = create_token(&node, "cluster-admin", None).await;
+    let (expired, _) = create_token(&node, "cluster-admin", Some(1)).await;
+    let unknown = TokenSecret::draw().into_token(&id).expose().to_owned();
+    let request = v1::RevokeClusterTokenRequest {
+        id,
+        ..Default::default()
+    };
+    let mut access = AccessServiceClient::new(node.channel());
+    access.revoke_cluster_token(request).await.unwrap();
+    close(&node, &root).await;
+    let whoami = Rpc::all()
+        .into_iter()
+        .find(|rpc| rpc.path.ends_with("/WhoAmI"));
+    let whoami = whoami.unwrap();
+    until("the token to expire", async || {
+        let refused = refusal(&node, &whoami, (OWN, Some(&expired))).await?;
+        (refused.1 == "credential_expired").then_some(())
+    })
+    .await;
+
+    let before = visible(&node, &root).await;
+    for rpc in Rpc::all() {
+        if rpc.needs == ["task token"] {
+            continue;
+        }
+        for (token, reason) in [
+            (None, "credential_missing"),
+            (Some("flo_malformed"), "credential_malformed"),
+            (Some(&*unknown), "credential_unknown"),
+            (Some(&*expired), "credential_expired"),
+            (Some(&*revoked), "credential_revoked"),
+        ] {
+            for namespace in rpc.namespaces() {
+                let refused = refusal(&node, &rpc, (namespace, token)).await;
+                let expected = Some((Code::Unauthenticated, reason.to_owned()));
+                assert_eq!(refused, expected, "{} in {namespace}", rpc.path);
+            }
+        }
+    }
+    assert_eq!(visible(&node, &root).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_requires_its_permission_in_its_namespace() {
+    let (node, root) = closed_node().await;
+    let mut tokens = Vec::new();
+    for grant in GRANTS {
+        tokens.push((grant, create_token(&node, grant, None).await.0));
+    }
+    close(&node, &root).await;
+    let (mut refused_count, mut permitted_count) = (0, 0);
+    for (grant, token) in &tokens {
+        let permissions = permitted_by(grant);
+        let is_permitted = |rpc: &Rpc, namespace: &str| {
+            let is_any = rpc.needs == ["credential"] || rpc.needs == ["task token"];
+            let Some(permissions) = &permissions else {
+                return true;
+            };
+            let is_within = namespace == OWN || !rpc.is_in_namespace();
+            is_any || is_within && rpc.needs.iter().any(|one| permissions.contains(one))
+        };
+        let before = visible(&node, &root).await;
+        let rpcs = Rpc::all();
+        let calls = || {
+            rpcs.iter().flat_map(|rpc| {
+                rpc.namespaces()
+                    .iter()
+                    .map(move |namespace| (rpc, *namespace))
+            })
+        };
+        for (rpc, namespace) in calls().filter(|(rpc, namespace)| !is_permitted(rpc, namespace)) {
+            let refused = refusal(&node, rpc, (namespace, Some(token))).await;
+            let expected = Some((Code::PermissionDenied, "permission_denied".to_owned()));
+            assert_eq!(refused, expected, "{} by {grant} in {namespace}", rpc.path);
+            refused_count += 1;
+        }
+        assert_eq!(
+            visible(&node, &root).await,
+            before,
+            "refused calls of {grant}"
+        );
+        for (rpc, namespace) in calls().filter(|(rpc, namespace)| is_permitted(rpc, namespace)) {
+            let refused = refusal(&node, rpc, (namespace, Some(token))).await;
+            assert_eq!(refused, None, "{} by {grant} in {namespace}", rpc.path);
+            permitted_count += 1;
+        }
+    }
+    println!("{refused_count} calls were refused, {permitted_count} were permitted");
+    assert!(refused_count > 1_000 && permitted_count > 300);
+}
