@@ -8,6 +8,7 @@ use crate::process_slots::ProcessSlots;
 use crate::scratch::Scratch;
 use crate::status::{ClusterStatus, Digest};
 use crate::wait::{TIMEOUT, wait_until};
+use std::fs;
 use std::process::ExitStatus;
 
 /// A cluster of separate node processes on this machine.
@@ -70,8 +71,10 @@ impl Cluster {
     #[must_use]
     pub fn unformed_closed() -> Self {
         let scratch = Scratch::new();
-        let token = Flo::at("").text(&["token", "generate"]);
-        let file = scratch.write("bootstrap.token", &token);
+        let file = scratch.path("bootstrap.token").display().to_string();
+        let _ = Flo::at("").text(&["token", "generate", &file]);
+        let token = fs::read_to_string(&file).expect("it was written");
+        let token = token.trim_end().to_owned();
         let hosts = [1, 2, 3].map(Host::local);
         let flags = ["--access", "closed", "--bootstrap-token-file", &file];
         Self::begin(

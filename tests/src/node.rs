@@ -82,11 +82,14 @@ impl Settings {
             .arg("--data-dir")
             .arg(&self.data_dir)
             .args(&self.flags)
+            // The flag --access overrides it.
+            .env("FLO_ACCESS", "open")
             .envs(host.environment.iter().cloned());
         if let Some(certificates) = &self.certificates {
             command.envs(certificates.of_a_node());
-        } else if !host.ip.is_loopback() {
-            // A test has its own network, so no TLS is needed.
+        }
+        if !host.ip.is_loopback() {
+            // A test has its own network, so it needs neither TLS nor tokens.
             command.arg("--insecure");
         }
         Process::spawn(command, self.log.clone())

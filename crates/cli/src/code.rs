@@ -68,7 +68,7 @@ codes! {
     ConfigInvalid "config_invalid" Usage
         "A configuration file is missing or invalid.";
     DataDirUnwritable "data_dir_unwritable" Machine
-        "The data directory cannot be created.";
+        "The data directory cannot be created or written.";
     DataDirDiverged "data_dir_diverged" Refused
         "The state in the data directory differs from that of the other nodes.";
     DataDirInUse "data_dir_in_use" Refused
@@ -109,12 +109,16 @@ codes! {
         "`flo cluster status`: no node leads.";
     NoWorker "no_worker" Retryable
         "`flo bench steps --workers 0`: no worker took a task within `--timeout`.";
+    NotServing "not_serving" Retryable
+        "`flo cluster health`: the node does not serve clients.";
     OutputUnwritable "output_unwritable" Machine
         "The result cannot be written to stdout.";
     PortInvalid "port_invalid" Usage
         "`flo dev --port` is too high: not all ports above it exist.";
     ProgramMissing "program_missing" Usage
         "A program given to `flo worker exec` does not exist or is not executable.";
+    RecoveryTimeout "recovery_timeout" Retryable
+        "`flo auth recover`: no running node has carried out the request within `--timeout`.";
     RunNotCompleted "run_not_completed" Refused
         "`flo workflow start --wait`: the run ended without completing.";
     RuntimeStartFailed "runtime_start_failed" Machine

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::output::Format;
 use flotilla_client::{ClientError, ErrorKind, Violation};
-use flotilla_server::ServerError;
+use flotilla_server::{BootstrapTokenError, ServerError};
 use serde::Serialize;
 use std::error::Error;
 use std::io;
@@ -54,12 +54,21 @@ impl Failure {
     pub(crate) fn server_start(error: &ServerError) -> Self {
         // A certificate that is invalid now may be valid later without another configuration, so a
         // supervisor should restart this node, but not one with wrong settings.
-        let code = if matches!(error, ServerError::Config(_)) {
+        let code = if error.is_configuration() {
             Code::ServerNotConfigured
         } else {
             Code::ServerStartFailed
         };
         Self::server(code, error)
+    }
+
+    /// A file for a bootstrap token that cannot be written, or that has no token.
+    pub(crate) fn bootstrap_token_file(error: BootstrapTokenError) -> Self {
+        let code = match error.is_configuration() {
+            true => Code::FileUnreadable,
+            false => Code::FileUnwritable,
+        };
+        Self::server(code, &ServerError::from(error))
     }
 
     /// A server that failed while running.

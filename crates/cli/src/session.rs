@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The environment variable with the API token.
-const TOKEN_VARIABLE: &str = "FLO_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "FLO_TOKEN";
 
 /// The global flags in the form that commands use.
 #[derive(Debug)]
@@ -52,6 +52,11 @@ impl Session {
             },
             token_file: globals.token_file,
         }
+    }
+
+    /// How long a call may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// A client of the cluster, which connects on first use.

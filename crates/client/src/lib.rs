@@ -35,6 +35,7 @@ mod dialer;
 mod error;
 mod failure;
 mod finding;
+mod health;
 mod hedges;
 mod leaders;
 mod names;

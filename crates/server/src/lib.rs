@@ -54,7 +54,10 @@ pub mod backup {
     };
 }
 
-pub use access::{BootstrapTokenError, ensure_bootstrap_token, generate_bootstrap_token};
+pub use access::{
+    AccessRecovery, AccessRecoveryRequest, BootstrapTokenError, ensure_bootstrap_token,
+    generate_bootstrap_token,
+};
 pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
 pub use errors::ErrorCode;
 pub use flotilla_engine::AccessMode;

@@ -1,8 +1,10 @@
 //! Closed clusters from the command line (X1 to X5, X15).
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo};
-use std::fs;
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, Host, Scratch};
+use serde_json::json;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 /// The token that administers a cluster of `flo dev`.
 fn bootstrap_token(node: &DevNode) -> String {
@@ -80,7 +82,7 @@ fn closing_a_cluster_requires_a_token() {
 
 #[test]
 fn forming_a_closed_cluster_requires_its_bootstrap_token() {
-    let cluster = Cluster::unformed_closed();
+    let mut cluster = Cluster::unformed_closed();
     let stranger = cluster.flo().without_token();
     let form = ["--timeout", "2s", "cluster", "form"];
     let other = stranger.with_token(&Flo::at("").text(&["token", "generate"]));
@@ -89,7 +91,18 @@ fn forming_a_closed_cluster_requires_its_bootstrap_token() {
         .expect(4, "access_not_initialized")
         .hints("--token-file");
     other.refused(&form).expect(4, "access_not_initialized");
+    let health = ["cluster", "health"];
+    stranger
+        .refused(&health)
+        .expect(4, "not_serving")
+        .hints("/readyz");
     cluster.form();
+    cluster.await_health();
+    assert_eq!(stranger.text(&health), "serving");
+    // Only a new cluster needs the file.
+    fs::remove_file(cluster.scratch().path("bootstrap.token")).expect("it was written");
+    cluster.kill(2);
+    cluster.restart(2);
     cluster.await_health();
     stranger
         .refused(&["cluster", "status"])
@@ -97,6 +110,114 @@ fn forming_a_closed_cluster_requires_its_bootstrap_token() {
     let root = cluster.flo();
     assert_eq!(root.json(&["auth", "whoami"])["token"]["name"], "bootstrap");
     let _ = root.text(&["kv", "set", "k", "v"]);
+}
+
+#[test]
+fn several_first_members_of_a_closed_cluster_require_a_bootstrap_token() {
+    let scratch = Scratch::new();
+    let [data, file] =
+        ["data", "bootstrap.token"].map(|name| scratch.path(name).display().to_string());
+    let flo = Flo::at("127.0.0.1:1");
+    let [own, other] = [1, 2].map(Host::local);
+    let listens = [0, 1, 2].map(|offset| format!("{}:{}", own.ip, own.port + offset));
+    let peers = format!("1={},2={}", own.peer_address, other.peer_address);
+    let server = [
+        "server",
+        "--data-dir",
+        &data,
+        "--peers",
+        &peers,
+        "--listen",
+        &listens[0],
+        "--peer-listen",
+        &listens[1],
+        "--http-listen",
+        &listens[2],
+    ];
+    let refused = |flags: &[&str]| {
+        let refusal = flo.refused(&[&server, flags].concat());
+        refusal.expect(2, "server_start_failed");
+        refusal
+    };
+    refused(&[])
+        .says("`bootstrap_token_file`")
+        .hints("flo token generate")
+        .hints("--access open");
+    let with_file = ["--bootstrap-token-file", &file];
+    refused(&with_file)
+        .says("bootstrap.token")
+        .hints("flo token generate");
+    assert_eq!(
+        flo.text(&["token", "generate", &file]),
+        format!("bootstrap token in {file}")
+    );
+    let token = fs::read_to_string(&file).expect("it was written");
+    // The file of another cluster is not replaced.
+    let kept = flo.text(&["token", "generate", &file]);
+    assert!(kept.starts_with("kept "), "{kept}");
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), token);
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("own file");
+    refused(&with_file)
+        .says("its mode is 644")
+        .hints("chmod o=");
+}
+
+#[test]
+fn lost_access_is_recovered_with_the_data_directory() {
+    let mut node = DevNode::start_with(&["--access", "closed", "--data-dir", "data"]);
+    let stranger = node.flo();
+    let root = stranger.with_token(&bootstrap_token(&node));
+    let bootstrap = root.json(&["auth", "whoami"])["token"]["id"].clone();
+    let id = bootstrap.as_str().expect("a text");
+    let _ = root.text(&["token", "revoke", id, "--cluster"]);
+    root.refused(&["kv", "get", "k"])
+        .expect(3, "credential_revoked");
+
+    let data = node.scratch().path("data/node-1").display().to_string();
+    let recovered = stranger.text(&["auth", "recover", "--data-dir", &data]);
+    let recovered = stranger.with_token(&recovered);
+    let token = recovered.json(&["auth", "whoami"])["token"].clone();
+    assert_eq!(
+        (&token["name"], &token["identity"]),
+        (&json!("recovery"), &json!("user:recovery"))
+    );
+    let _ = create_token(&recovered, &["--cluster", "--role", "cluster-admin"]);
+
+    let elsewhere = node.scratch().path(".").display().to_string();
+    stranger
+        .refused(&["auth", "recover", "--data-dir", &elsewhere])
+        .expect(2, "data_dir_invalid");
+    // Without a running node, nothing is left behind that would have an effect later.
+    node.process().kill();
+    stranger
+        .refused(&["--timeout", "1s", "auth", "recover", "--data-dir", &data])
+        .expect(4, "recovery_timeout")
+        .hints("is running");
+    let left = fs::read_dir(&data).expect("a directory");
+    let left = left.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let left: Vec<String> = left.filter(|name| name.contains("recovery")).collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn access_is_recovered_through_any_member() {
+    let mut cluster = Cluster::closed();
+    let leader = cluster.leader();
+    cluster.kill(leader);
+    let stranger = cluster.flo().without_token();
+    let tokens: Vec<String> = [1, 2, 3]
+        .into_iter()
+        .filter(|member| *member != leader)
+        .map(|member| {
+            let data = cluster.node(member).data_dir().display().to_string();
+            stranger.text(&["--timeout", "30s", "auth", "recover", "--data-dir", &data])
+        })
+        .collect();
+    cluster.restart(leader);
+    for token in tokens {
+        let status = stranger.with_token(&token).json(&["cluster", "status"]);
+        assert!(status["nodes"].is_array(), "{status}");
+    }
 }
 
 #[test]

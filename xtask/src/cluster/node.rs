@@ -95,7 +95,7 @@ pub(super) fn server(binary: &Path, id: NodeId) -> Command {
 pub(super) fn plain_server(binary: &Path, id: NodeId) -> Command {
     let mut command = flo::command(binary);
     command
-        .args(["server", "--log", LOG_FILTER])
+        .args(["server", "--log", LOG_FILTER, "--access", "open"])
         .args(["--node-id", &id.to_string()])
         .args(["--data-dir", &format!(".flo/node{id}")]);
     command

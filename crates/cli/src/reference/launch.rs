@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::commands::Command;
 use crate::output::Format;
+use crate::session::TOKEN_VARIABLE;
 use clap::{CommandFactory, Parser};
 use flotilla_server::ServerConfig;
 use std::collections::BTreeMap;
@@ -90,6 +91,8 @@ impl Launch {
                 Some(flag) => flags.push(format!("--{flag}={value}")),
                 // The image sets variables of the server, which other commands ignore.
                 None if SERVER_FLAGS.contains_key(name) => {}
+                // The token itself is never an argument.
+                None if name == TOKEN_VARIABLE => {}
                 None => {
                     return Err(format!(
                         "expected a variable that flo reads, but found {name}"

@@ -9,7 +9,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
             _ if quote == Some(character) => quote = None,
             '\'' | '"' if quote.is_none() => quote = Some(character),
             '#' if quote.is_none() && words.last().is_some_and(String::is_empty) => break,
-            '|' | '>' | '&' if quote.is_none() => break,
+            '|' | '<' | '>' | '&' if quote.is_none() => break,
             ' ' if quote.is_none() => words.push(String::new()),
             other => words.last_mut().expect("never empty").push(other),
         }

@@ -1,26 +1,43 @@
 //! The file with the bootstrap token of a new cluster (X4).
 
 use super::api_token::ApiToken;
+use super::durable_file;
 use flotilla_api::token::TokenSecret;
 use flotilla_engine::ids::TokenId;
 use flotilla_engine::{BootstrapToken, SecretHash};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// The maximum size of the file, in bytes.
 const FILE_BYTES_MAX: u64 = 4_096;
 /// The file of a node that is alone in its cluster, in its data directory.
 const OWN_FILE: &str = "bootstrap-token";
+/// The permission bits of users who neither own the file nor are in its group.
+const OTHERS: u32 = 0o007;
 
 /// Why there is no bootstrap token for a new cluster that is closed.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapTokenError {
+    /// Several first members must know the token from the same file.
+    #[error(
+        "expected `bootstrap_token_file`, because a new closed cluster with several first members needs it, but it is not given"
+    )]
+    NotConfigured,
     /// The file cannot be read.
     #[error("expected to read the bootstrap token of the new cluster from {}, but that failed", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
+    /// Every user of the machine can use the file.
+    #[error(
+        "expected {} to be accessible to its owner and group only, since it contains the bootstrap token, but its mode is {mode:o}", .file.display()
+    )]
+    AccessibleToOthers {
+        /// The file.
+        file: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The file does not contain a valid token.
     #[error("expected {} to contain one API token, the bootstrap token of the new cluster, but it does not", .0.display())]
     Malformed(PathBuf),
@@ -29,24 +46,67 @@ pub enum BootstrapTokenError {
     Unwritable(PathBuf, #[source] io::Error),
 }
 
+impl BootstrapTokenError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotConfigured => {
+                "`flo token generate FILE` generates the token; copy the file to all first members. To try an open cluster, pass `--access open`"
+            }
+            Self::Unreadable(..) => {
+                "`flo token generate FILE` generates the token; copy the file to all first members"
+            }
+            Self::Malformed(_) => {
+                "delete the file, generate the token with `flo token generate FILE`, and copy the file to all first members"
+            }
+            Self::AccessibleToOthers { .. } => "`chmod o= FILE` removes access for other users",
+            Self::Unwritable(..) => "make the directory of the file writable for this user",
+        }
+    }
+
+    /// Whether the settings or the file must change before the node can start.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        !matches!(self, Self::Unwritable(..))
+    }
+}
+
 /// The text of a new token, for the file on all first members of a cluster.
 #[must_use]
 pub fn generate_bootstrap_token() -> String {
+    generate().0
+}
+
+/// A new token: its text, and what the state keeps of it.
+pub(super) fn generate() -> (String, BootstrapToken) {
     let drawn = TokenSecret::draw();
     let mut secret = [0; 32];
     secret.copy_from_slice(&drawn.sha256());
-    let id = TokenId::of_secret(SecretHash(secret));
-    drawn.into_token(&id.to_string()).expose().to_owned()
+    let secret = SecretHash(secret);
+    let id = TokenId::of_secret(secret);
+    let text = drawn.into_token(&id.to_string()).expose().to_owned();
+    (text, BootstrapToken { id, secret })
 }
 
 /// Reads the token from the file.
 pub(crate) fn read(file: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
     let unreadable = |error| BootstrapTokenError::Unreadable(file.to_owned(), error);
     let malformed = || BootstrapTokenError::Malformed(file.to_owned());
-    if fs::metadata(file).map_err(unreadable)?.len() > FILE_BYTES_MAX {
+    let opened = File::open(file).map_err(unreadable)?;
+    let metadata = opened.metadata().map_err(unreadable)?;
+    if metadata.mode() & OTHERS != 0 {
+        return Err(BootstrapTokenError::AccessibleToOthers {
+            file: file.to_owned(),
+            mode: metadata.mode() & 0o777,
+        });
+    }
+    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
         return Err(malformed());
     }
-    let text = fs::read_to_string(file).map_err(unreadable)?;
+    let mut text = String::new();
+    let mut limited = opened.take(FILE_BYTES_MAX);
+    limited.read_to_string(&mut text).map_err(unreadable)?;
     let token = ApiToken::parse(text.trim()).ok_or_else(malformed)?;
     Ok(BootstrapToken {
         id: token.id,
@@ -59,48 +119,31 @@ pub(crate) fn read(file: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
 pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
     let file = data_directory.join(OWN_FILE);
     ensure_bootstrap_token(&file)?;
+    let token = read(&file)?;
     tracing::info!(
         file = %file.display(),
         "the cluster is new and closed; this file has the token that administers it"
     );
-    read(&file)
+    Ok(token)
 }
 
-/// Writes a new token to the file, unless the file exists. Only its owner can read it.
+/// Writes a new token to the file, unless the file exists. Only its owner can read it. Returns whether it was written.
 ///
 /// # Errors
 /// [`BootstrapTokenError::Unwritable`].
-pub fn ensure_bootstrap_token(file: &Path) -> Result<(), BootstrapTokenError> {
-    if file.exists() {
-        return Ok(());
-    }
-    write(file).map_err(|error| BootstrapTokenError::Unwritable(file.to_owned(), error))
-}
-
-fn write(file: &Path) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // Written to a draft and renamed, so that a crash never leaves a partial file.
-    let draft = file.with_extension("draft");
-    if draft.exists() {
-        fs::remove_file(&draft)?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let mut written = options.open(&draft)?;
-    writeln!(written, "{}", generate_bootstrap_token())?;
-    written.sync_all()?;
-    fs::rename(&draft, file)?;
-    match file.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
+pub fn ensure_bootstrap_token(file: &Path) -> Result<bool, BootstrapTokenError> {
+    let text = format!("{}\n", generate_bootstrap_token());
+    match durable_file::create(file, 0o600, text.as_bytes()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(BootstrapTokenError::Unwritable(file.to_owned(), error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -115,11 +158,28 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_every_user_can_read_is_refused() {
+        let data = tempfile::tempdir().expect("a directory");
+        let file = data.path().join("token");
+        ensure_bootstrap_token(&file).expect("room");
+        for (mode, is_accepted) in [(0o440, true), (0o604, false), (0o602, false)] {
+            fs::set_permissions(&file, Permissions::from_mode(mode)).expect("own file");
+            assert_eq!(read(&file).is_ok(), is_accepted, "{mode:o}");
+        }
+        let refused = read(&file).expect_err("others can write it");
+        assert!(
+            refused.to_string().ends_with("its mode is 602"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn a_file_without_a_token_is_refused() {
         let data = tempfile::tempdir().expect("a directory");
         let file = data.path().join("token");
         let refused = || read(&file).expect_err("there is no token").to_string();
         assert!(refused().contains("that failed"), "{}", refused());
+        ensure_bootstrap_token(&file).expect("room");
         for text in ["", "flo_something", &"x".repeat(5_000)] {
             fs::write(&file, text).expect("room");
             assert!(refused().contains("it does not"), "{}", refused());

@@ -26,6 +26,8 @@ pub(crate) struct InitialAccess {
     is_initialized: AtomicBool,
     /// Whether the cluster was open when this node last read its mode.
     was_open: AtomicBool,
+    /// Whether callers from other machines may reach the node.
+    is_beyond_loopback: bool,
 }
 
 impl InitialAccessConfig {
@@ -60,18 +62,35 @@ impl InitialAccessConfig {
         if let Ok(Ok(Some(access))) = &access {
             self.warn_of_difference(access.mode);
         }
+        let is_beyond_loopback = config.beyond_loopback().is_some();
         let may_be_new = matches!(access, Ok(Ok(None))) && config.join.is_none();
         if !may_be_new {
             return Ok(InitialAccess {
+                is_beyond_loopback,
                 may_propose: false,
                 ..InitialAccess::new(self.mode, self.token.ok().flatten())
             });
         }
+        // This node was cut off after the formation. The others have set the mode, and their files may be gone by now.
+        if let (Some(_), Err(error)) = (replica.cluster_id(), &self.token) {
+            tracing::warn!(%error, "the bootstrap token cannot be read, but the cluster is formed");
+            return Ok(InitialAccess {
+                is_beyond_loopback,
+                may_propose: false,
+                ..InitialAccess::new(self.mode, None)
+            });
+        }
         let token = match (self.token?, self.mode) {
+            (None, AccessMode::Closed) if config.members().len() > 1 => {
+                return Err(BootstrapTokenError::NotConfigured);
+            }
             (None, AccessMode::Closed) => Some(bootstrap_token::of_single_node(&config.data_dir)?),
             (token, _) => token,
         };
-        Ok(InitialAccess::new(self.mode, token))
+        Ok(InitialAccess {
+            is_beyond_loopback,
+            ..InitialAccess::new(self.mode, token)
+        })
     }
 
     /// The mode is in the state: the configuration of a node does not change it.
@@ -95,6 +114,7 @@ impl InitialAccess {
             may_propose: true,
             is_initialized: AtomicBool::new(false),
             was_open: AtomicBool::new(false),
+            is_beyond_loopback: false,
         }
     }
 
@@ -137,6 +157,11 @@ impl InitialAccess {
         self.was_open.load(Ordering::Relaxed)
     }
 
+    /// Whether callers from other machines may do everything without a token.
+    pub(crate) fn is_open_beyond_loopback(&self) -> bool {
+        self.is_beyond_loopback && self.was_open()
+    }
+
     /// Whether this is the bootstrap token of the new cluster.
     pub(super) fn is_bootstrap_token(&self, token: ApiToken) -> bool {
         self.bootstrap.is_some_and(|bootstrap| token.is(bootstrap))
@@ -160,4 +185,22 @@ pub(crate) fn not_initialized() -> Refusal {
     let text = "expected the access mode of the cluster, but the cluster is new, or this node has not applied the mode yet";
     Refusal::new(ServerCode::AccessNotInitialized, text)
         .with_hint("form the cluster if it is new; otherwise retry the request")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_is_open_beyond_loopback_only_if_the_cluster_is_open_and_the_node_listens_there() {
+        for (is_beyond_loopback, was_open) in [(true, true), (true, false), (false, true)] {
+            let access = InitialAccess {
+                is_beyond_loopback,
+                was_open: AtomicBool::new(was_open),
+                ..InitialAccess::new(AccessMode::Open, None)
+            };
+            let expected = is_beyond_loopback && was_open;
+            assert_eq!(access.is_open_beyond_loopback(), expected);
+        }
+    }
 }

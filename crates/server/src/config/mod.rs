@@ -48,14 +48,14 @@ pub struct ServerConfig {
     /// only: their certificates must be valid for the host of a member that the node knows, or for one of these.
     #[serde(deserialize_with = "peer::names")]
     pub peer_names: Vec<String>,
-    /// The access mode of a new cluster: `open`, or `closed` if callers need a credential. It has an effect only when the cluster
+    /// The access mode of a new cluster: `closed` if callers need a credential, or `open`. It has an effect only when the cluster
     /// is formed; the same on all first members.
     #[serde(deserialize_with = "access_mode")]
     pub access: AccessMode,
     /// A file with the bootstrap token of a new cluster, which administers it; the same on all first members. Without it, a
     /// single node that forms a closed cluster generates the token and writes it to its data directory.
     pub bootstrap_token_file: Option<PathBuf>,
-    /// Allows non-loopback addresses without TLS.
+    /// Allows non-loopback addresses without TLS, or with the access mode `open`.
     pub insecure: bool,
     /// The node's certificate for clients, peers and HTTP, followed by its intermediates: a PEM
     /// file, checked for changes while the node runs. TLS needs all three of its files.
@@ -147,11 +147,16 @@ pub enum ConfigInvalid {
         /// The configured address.
         found: SocketAddr,
     },
-    /// The first members of a closed cluster have no token in common.
+    /// A non-loopback address of a node that would form an open cluster.
     #[error(
-        "expected `bootstrap_token_file`, since `access` is `closed` and there are several first members, but it is not given"
+        "expected `{key}` to be a loopback address, since `access` is `open`, but it is {found}"
     )]
-    BootstrapTokenFileMissing,
+    OpenNotLoopback {
+        /// The configuration key.
+        key: &'static str,
+        /// The configured address.
+        found: SocketAddr,
+    },
     /// Only some of the three TLS files are configured.
     #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
     TlsIncomplete {
@@ -205,7 +210,7 @@ impl Default for ServerConfig {
             peers: Vec::new(),
             join: None,
             peer_names: Vec::new(),
-            access: AccessMode::Open,
+            access: AccessMode::Closed,
             bootstrap_token_file: None,
             insecure: false,
             tls_cert: None,
@@ -274,7 +279,6 @@ impl ServerConfig {
         self.check_memory()?;
         self.check_wasm()?;
         self.check_peers()?;
-        self.check_access()?;
         self.check_tls()?;
         self.check_addresses()
     }
@@ -309,6 +313,20 @@ impl ServerConfig {
         })
     }
 
+    /// The first key and address, if any, at which callers from other machines may reach the node.
+    pub(crate) fn beyond_loopback(&self) -> Option<(&'static str, SocketAddr)> {
+        let listens = [
+            ("listen", Some(self.listen)),
+            ("http_listen", Some(self.http_listen)),
+            ("peer_listen", Some(self.peer_listen)),
+            ("admin_listen", self.admin_listen),
+        ];
+        listens
+            .into_iter()
+            .filter_map(|(key, address)| Some((key, address?)))
+            .find(|(_, address)| !address.ip().is_loopback())
+    }
+
     /// The hosts that others use to reach the node, each with the key that configures it.
     pub(crate) fn own_hosts(&self) -> Vec<(&'static str, String)> {
         let own = self.peers.iter().find(|peer| peer.node_id == self.node_id);
@@ -318,16 +336,6 @@ impl ServerConfig {
             None => ("listen", self.listen.ip().to_string()),
         };
         for_peers.into_iter().chain([for_clients]).collect()
-    }
-
-    /// Several first members must know the bootstrap token from the same file.
-    fn check_access(&self) -> Result<(), ConfigInvalid> {
-        let has_others = self.join.is_none() && self.members().len() > 1;
-        let has_token = self.bootstrap_token_file.is_some();
-        if self.access == AccessMode::Closed && has_others && !has_token {
-            return Err(ConfigInvalid::BootstrapTokenFileMissing);
-        }
-        Ok(())
     }
 
     fn check_tls(&self) -> Result<(), ConfigInvalid> {
@@ -426,19 +434,13 @@ impl ServerConfig {
             }
             None => {}
         }
-        let listens = [
-            ("listen", Some(self.listen)),
-            ("http_listen", Some(self.http_listen)),
-            ("peer_listen", Some(self.peer_listen)),
-            ("admin_listen", self.admin_listen),
-        ];
-        match listens
-            .into_iter()
-            .filter_map(|(key, address)| Some((key, address?)))
-            .find(|(_, address)| !address.ip().is_loopback())
-        {
-            Some((key, found)) if !self.insecure && self.tls_files().is_none() => {
+        match self.beyond_loopback() {
+            Some(_) if self.insecure => Ok(()),
+            Some((key, found)) if self.tls_files().is_none() => {
                 Err(ConfigInvalid::NotLoopback { key, found })
+            }
+            Some((key, found)) if self.access == AccessMode::Open => {
+                Err(ConfigInvalid::OpenNotLoopback { key, found })
             }
             Some(_) | None => Ok(()),
         }
@@ -461,8 +463,9 @@ impl ConfigInvalid {
                 "configure certificates with `tls_cert`, `tls_key` and `tls_ca`, or pass \
                  `--insecure` if the network is trusted",
             ),
-            Self::BootstrapTokenFileMissing => Some(
-                "`(umask 077; flo token generate > FILE)` makes the token; copy the file to all first members",
+            Self::OpenNotLoopback { .. } => Some(
+                "remove `access`, which only a new cluster reads; listen on loopback addresses; or pass `--insecure` to give \
+                 full control to every caller that can reach the node",
             ),
             Self::TlsIncomplete { .. } => {
                 Some("`flo cert dev DIR` makes all three files for a test cluster")
@@ -621,6 +624,18 @@ mod tests {
         let hosts = parse(value).unwrap().own_hosts();
         let expected = [("peers", "fd00::1"), ("advertise", "node-1")];
         assert_eq!(hosts, expected.map(|(key, host)| (key, host.to_owned())));
+    }
+
+    #[test]
+    fn an_open_node_beyond_loopback_requires_insecure() {
+        let mut value = json!({
+            "listen": "10.0.0.1:9000", "access": "open",
+            "tls_cert": "node.pem", "tls_key": "node-key.pem", "tls_ca": "ca.pem",
+        });
+        let found = fault(value.clone());
+        assert!(found.contains("`access` is `open`"), "{found}");
+        value["insecure"] = json!(true);
+        assert_eq!(fault(value), "");
     }
 
     #[test]

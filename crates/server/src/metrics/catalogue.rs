@@ -230,6 +230,8 @@ metrics! {
     DISK_PRESSURE Gauge "flotilla_data_disk_pressure" [] "0, 1 or 2"
         "Disk pressure of the node: 0 writes everything, 1 (low) takes no new work, 2 (critical) \
          writes nothing that it can refuse.";
+    ACCESS_OPEN_BEYOND_LOOPBACK Gauge "flotilla_access_open_beyond_loopback" [] "0 or 1"
+        "1 if the cluster is open, so that callers need no token, and the node listens on an address beyond loopback.";
     PROCESS_CPU Counter "process_cpu_seconds_total" [] "seconds"
         "CPU time of the process.";
     PROCESS_RESIDENT Gauge "process_resident_memory_bytes" [] "bytes"

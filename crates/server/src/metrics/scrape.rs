@@ -74,6 +74,7 @@ fn write(context: &Context) -> String {
     stores(&mut page, &gauges);
     requests(&mut page, metrics);
     memory(&mut page, context);
+    access(&mut page, context);
     machine(&mut page, metrics, &gauges);
     page.into_text()
 }
@@ -269,6 +270,14 @@ fn memory(page: &mut Page, context: &Context) {
     page.many(&MEMORY_RESERVED, reserved);
     let max = pools.map(|(owner, pool)| ([owner], pool.bytes_max().into()));
     page.many(&MEMORY_RESERVED_MAX, max);
+}
+
+fn access(page: &mut Page, context: &Context) {
+    let is_open = context
+        .node_gateway
+        .initial_access()
+        .is_open_beyond_loopback();
+    page.one(&ACCESS_OPEN_BEYOND_LOOPBACK, u64::from(is_open));
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {

@@ -49,6 +49,23 @@ pub enum ServerError {
 }
 
 impl ServerError {
+    /// Whether the settings must change before the node can start.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::BootstrapToken(error) => error.is_configuration(),
+            Self::Form(_)
+            | Self::Fatal(_)
+            | Self::Listen { .. }
+            | Self::Serve(_)
+            | Self::Start(_)
+            | Self::Stopped
+            | Self::Tls(_)
+            | Self::Tracer(_) => false,
+        }
+    }
+
     /// Whether the node ended because the cluster removed it, which is not a failure.
     #[must_use]
     pub fn is_removal(&self) -> bool {
@@ -75,9 +92,7 @@ impl ServerError {
             Self::Config(error) => error.hint().map(ToOwned::to_owned),
             Self::Listen { .. } => Some("is another process using the port?".to_owned()),
             Self::Tls(error) => Some(error.hint()),
-            Self::BootstrapToken(_) => Some(
-                "`(umask 077; flo token generate > FILE)` makes one; copy the file to all first members".to_owned(),
-            ),
+            Self::BootstrapToken(error) => Some(error.hint().to_owned()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
             Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,

@@ -9,7 +9,7 @@ mod transport;
 pub use error::ServerError;
 
 use self::transport::{Serving, listen, routes, serve};
-use crate::access::InitialAccessConfig;
+use crate::access::{InitialAccessConfig, start_recovery};
 use crate::config::ServerConfig;
 use crate::connections::{NodeConnections, NodeSockets};
 use crate::context::Context;
@@ -320,6 +320,7 @@ impl Started {
             health::start(context.clone(), reporter),
             leader::start(&context, hub),
             embedded::start(context.clone(), inspector.slots()),
+            start_recovery(context.clone()),
         ]);
         let tracer = context.tracer.clone();
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, subscriptions.1)));

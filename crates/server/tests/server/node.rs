@@ -4,7 +4,7 @@ use crate::wait::until;
 use flotilla_api::v1;
 use flotilla_engine::store::Writes;
 use flotilla_replica::{RocksStorage, Sockets, StartError, Storage, StorageError};
-use flotilla_server::{Peer, Server, ServerConfig, ServerError};
+use flotilla_server::{AccessMode, Peer, Server, ServerConfig, ServerError};
 use futures::future::join_all;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -292,6 +292,7 @@ fn config(data: &Path) -> ServerConfig {
         http_listen: listen,
         peer_listen: free_address(),
         data_dir: data.join("node"),
+        access: AccessMode::Open,
         ..Default::default()
     }
 }

@@ -3,6 +3,7 @@
 mod disable;
 mod enable;
 mod mode;
+mod recover;
 mod whoami;
 
 use crate::failure::Failure;
@@ -15,6 +16,7 @@ pub(crate) enum AuthCommand {
     Whoami(whoami::WhoAmI),
     Enable(enable::Enable),
     Disable(disable::Disable),
+    Recover(recover::Recover),
 }
 
 impl AuthCommand {
@@ -23,6 +25,7 @@ impl AuthCommand {
             Self::Whoami(whoami) => whoami.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
+            Self::Recover(recover) => recover.run(session).await,
         }
     }
 }

@@ -124,7 +124,7 @@ impl MadeView {
              a node:\n  \
              flo server --tls-cert {node} --tls-key {node_key} --tls-ca {ca}\n\
              a client:\n  \
-             flo cluster status --tls-cert {client} --tls-key {client_key} --tls-ca {ca}",
+             flo cluster health --tls-cert {client} --tls-key {client_key} --tls-ca {ca}",
             self.hosts.join(", "),
             self.days,
             self.days,

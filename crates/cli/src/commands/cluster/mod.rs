@@ -6,6 +6,7 @@ mod backup_file;
 mod blocking;
 mod drain;
 mod form;
+mod health;
 mod inspect;
 mod promote;
 mod quarantine;
@@ -26,6 +27,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     Status(status::Status),
+    Health(health::Health),
     Inspect(inspect::Inspect),
     Form(form::Form),
     AddLearner(add_learner::AddLearner),
@@ -47,6 +49,7 @@ impl ClusterCommand {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         match self {
             Self::Status(status) => status.run(session).await,
+            Self::Health(health) => health.run(session).await,
             Self::Inspect(inspect) => inspect.run(session).await,
             Self::Form(form) => form.run(session).await,
             Self::AddLearner(add_learner) => add_learner.run(session).await,

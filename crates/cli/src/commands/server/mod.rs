@@ -25,7 +25,10 @@ Example of a configuration file:
   peer_listen = \"10.0.0.1:9001\"
   data_dir = \"/var/lib/flo\"
   peers = [\"1=10.0.0.1:9001\", \"2=10.0.0.2:9001\", \"3=10.0.0.3:9001\"]
-  insecure = true
+  bootstrap_token_file = \"/etc/flo/bootstrap.token\"
+  tls_cert = \"/etc/flo/node.pem\"
+  tls_key = \"/etc/flo/node-key.pem\"
+  tls_ca = \"/etc/flo/ca.pem\"
 
 Flags override environment variables, which override the file. Exit codes: 0 stopped by SIGTERM or
 Ctrl-C, or removed from the cluster; 2 bad configuration; 3 could not start; 6 failed while running.";

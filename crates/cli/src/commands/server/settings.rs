@@ -107,14 +107,14 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     admin_listen: Option<String>,
 
-    /// Access mode of a new cluster: `open`, or `closed` if callers need a token. Set the same mode on all first members. Ignored
-    /// once the cluster is formed: use `flo auth enable` or `flo auth disable` [default: open]
+    /// Access mode of a new cluster: `closed` if callers need a token, or `open`. Set the same mode on all first members. Ignored
+    /// once the cluster is formed: use `flo auth enable` or `flo auth disable` [default: closed]
     #[arg(long, env = "FLO_ACCESS", hide_env_values = true, value_name = "MODE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     access: Option<String>,
 
     /// File with the bootstrap token of a new cluster, from `flo token generate`; the same on all first members. A single node
-    /// that forms a closed cluster generates the token itself, in the file `bootstrap-token` of its data directory
+    /// generates the token itself, in the file `bootstrap-token` of its data directory
     #[arg(
         long,
         env = "FLO_BOOTSTRAP_TOKEN_FILE",
@@ -124,7 +124,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     bootstrap_token_file: Option<PathBuf>,
 
-    /// Allow non-loopback addresses without TLS
+    /// Allow non-loopback addresses without TLS, or with the access mode `open`
     #[arg(
         long,
         env = "FLO_INSECURE",

@@ -1,14 +1,17 @@
 //! The compose file: three nodes that find each other.
 
 use super::Findings;
+use super::access;
 use super::files::{Files, beside};
 use super::image::{self, Image};
+use super::jobs::folder;
 use super::shape;
 use super::tls;
 use crate::reference::launch::{Launch, parse};
 use flotilla_server::{STOP_TIME, ServerConfig};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 pub(super) const FILE: &str = "deploy/compose/compose.yaml";
 /// The overrides for a restored cluster.
@@ -16,6 +19,8 @@ pub(super) const RESTORED: &str = "deploy/compose/restored.yaml";
 
 /// The service that makes the certificates, and the volume that holds them.
 const CERTIFICATES: &str = "certificates";
+/// The service that makes the bootstrap token, in the same volume.
+const BOOTSTRAP_TOKEN: &str = "bootstrap-token";
 
 /// Checks the compose files.
 pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
@@ -30,8 +35,8 @@ pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
     for (name, service) in services {
         check_service(name, service, files, findings);
         let launch = launch(service, image);
-        if launch.arguments.first().is_some_and(|verb| verb == "cert") {
-            check_certificates(name, &launch, service, findings);
+        if generated_in(&launch).is_some() {
+            check_generator(name, &launch, service, findings);
             continue;
         }
         match launch.config() {
@@ -43,6 +48,7 @@ pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
     for (name, config) in &nodes {
         check_node(name, config, &services[name], findings);
         check_tls(name, config, services, findings);
+        check_access(name, config, services, findings);
         check_peers(name, config, &nodes, findings);
     }
     check_volumes(&project, findings);
@@ -171,8 +177,18 @@ fn check_node(name: &str, config: &ServerConfig, service: &Value, findings: &mut
     );
 }
 
-/// Checks that certificates are made in the volume that nodes read, by a service that then ends.
-fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &mut Findings) {
+/// The folder in which a service makes certificates or the bootstrap token; `None` for a node.
+fn generated_in(launch: &Launch) -> Option<&str> {
+    match &launch.arguments[..] {
+        [verb, _, made, ..] if verb == "cert" => Some(made),
+        [verb, _, made] if verb == "token" => Some(folder(made)),
+        _ => None,
+    }
+}
+
+/// Checks that files are made in the volume that nodes read, by a service that then ends.
+fn check_generator(name: &str, launch: &Launch, service: &Value, findings: &mut Findings) {
+    let folder = generated_in(launch).unwrap_or_default();
     let words: Vec<String> = ["flo".to_owned()]
         .into_iter()
         .chain(launch.arguments.clone())
@@ -180,7 +196,6 @@ fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &m
     if let Err(error) = parse(&words) {
         findings.push(FILE, format!("{name}: {error}"));
     }
-    let folder = launch.arguments.get(2).map_or("", String::as_str);
     let is_kept = texts(&service["volumes"]) == [format!("{CERTIFICATES}:{folder}")];
     findings.expect(
         FILE,
@@ -213,25 +228,18 @@ fn check_tls(
     findings: &mut Findings,
 ) {
     let service = &services[name];
-    let volumes = texts(&service["volumes"]);
-    let mounts = volumes
-        .iter()
-        .filter_map(|volume| volume.strip_prefix(&format!("{CERTIFICATES}:")));
-    let mount = mounts.filter_map(|mount| mount.strip_suffix(":ro")).next();
     let node = tls::Node {
         path: FILE,
         name,
         config,
     };
-    let files = node.check(mount.unwrap_or_default(), findings);
+    let files = node.check(&generated_folder(service), findings);
     findings.expect(
         FILE,
         files == tls::MADE,
         format!("{name} to read {:?}", tls::MADE),
     );
-    let condition = &service["depends_on"][CERTIFICATES]["condition"];
-    let waits = condition == "service_completed_successfully";
-    findings.expect(FILE, waits, format!("{name} to wait for its certificates"));
+    expect_waits(name, service, CERTIFICATES, findings);
     let certified = texts(&services[CERTIFICATES]["command"]);
     for host in tls::hosts(config) {
         let is_named = certified
@@ -239,6 +247,42 @@ fn check_tls(
             .any(|pair| pair == ["--host", host.as_str()]);
         findings.expect(FILE, is_named, format!("a certificate for {host}"));
     }
+}
+
+/// The folder at which a node has the volume with its certificates and the bootstrap token; empty without one.
+fn generated_folder(service: &Value) -> String {
+    let volumes = texts(&service["volumes"]);
+    let mut mounts = volumes.iter().filter_map(|volume| {
+        let mount = volume.strip_prefix(CERTIFICATES)?.strip_prefix(':')?;
+        mount.strip_suffix(":ro")
+    });
+    mounts.next().unwrap_or_default().to_owned()
+}
+
+/// Checks that a node waits until the service has made its files.
+fn expect_waits(name: &str, service: &Value, generator: &str, findings: &mut Findings) {
+    let condition = &service["depends_on"][generator]["condition"];
+    let waits = condition == "service_completed_successfully";
+    findings.expect(FILE, waits, format!("{name} to wait for {generator}"));
+}
+
+/// Checks that a node reads the bootstrap token once it exists.
+fn check_access(
+    name: &str,
+    config: &ServerConfig,
+    services: &Map<String, Value>,
+    findings: &mut Findings,
+) {
+    let made = texts(&services[BOOTSTRAP_TOKEN]["command"]);
+    let made = made.last().and_then(|made| Path::new(made).file_name());
+    let file = made.map(|made| Path::new(&generated_folder(&services[name])).join(made));
+    let node = tls::Node {
+        path: FILE,
+        name,
+        config,
+    };
+    access::check(node, file.as_deref(), findings);
+    expect_waits(name, &services[name], BOOTSTRAP_TOKEN, findings);
 }
 
 /// Checks that each peer is the service of that name, with that id and that port.

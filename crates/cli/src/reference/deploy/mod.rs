@@ -1,6 +1,7 @@
 //! Checks the files of `deploy` against flo: flags, variables and keys exist, ports, paths and
 //! volumes match the nodes, and the files are consistent with each other.
 
+mod access;
 mod compose;
 mod containers;
 mod files;
@@ -135,7 +136,7 @@ const SPOILT: &[(&str, &str, &str, &str)] = &[
     ),
     (
         compose::FILE,
-        "\"cluster\", \"status\"",
+        "\"cluster\", \"health\"",
         "\"cluster\", \"state\"",
         "state",
     ),
@@ -269,6 +270,48 @@ const SPOILT: &[(&str, &str, &str, &str)] = &[
         "- flotilla-1.flotilla-peers\n",
         "- flotilla-7.flotilla-peers\n",
         "flotilla-1.flotilla-peers",
+    ),
+    (
+        compose::FILE,
+        "FLO_BOOTSTRAP_TOKEN_FILE: /etc/flotilla/certificates/",
+        "FLO_BOOTSTRAP_TOKEN_FILE: /etc/flotilla/",
+        "bootstrap token",
+    ),
+    (
+        compose::FILE,
+        "\"generate\", \"/var/lib/flotilla/bootstrap.token\"",
+        "\"generate\", \"/var/lib/flotilla/other.token\"",
+        "bootstrap token",
+    ),
+    (
+        compose::FILE,
+        "bootstrap-token:\n      condition: service_completed",
+        "bootstrap-token:\n      condition: service_started",
+        "wait for bootstrap-token",
+    ),
+    (
+        STATEFUL_SET,
+        "value: /etc/flotilla/bootstrap/token",
+        "value: /etc/flotilla/lost/token",
+        "bootstrap token",
+    ),
+    (
+        STATEFUL_SET,
+        "defaultMode: 288",
+        "defaultMode: 292",
+        "own group only",
+    ),
+    (
+        unit::CONFIG,
+        "bootstrap_token_file =",
+        "# bootstrap_token_file =",
+        "bootstrap token",
+    ),
+    (
+        unit::CONFIG,
+        "node_id = 1",
+        "node_id = 1\naccess = \"open\"\ninsecure = true",
+        "closed cluster",
     ),
     (unit::CONFIG, "tls_ca =", "insecure = true # ", "tls_ca"),
     (local::PROMETHEUS, "scheme: https", "scheme: http", "HTTPS"),

@@ -1,6 +1,7 @@
 //! The nodes that a folder's manifests start, and whether the manifests are consistent.
 
 use super::Findings;
+use super::access;
 use super::containers::{Pod, items, selects, text};
 use super::files::Files;
 use super::image::Image;
@@ -10,6 +11,7 @@ use crate::reference::launch::Launch;
 use flotilla_server::{LIVE_PATH, METRICS_PATH, READY_PATH, STOP_TIME, ServerConfig};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The keys of a TLS secret: certificate, key and authority.
 const SECRET: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
@@ -76,6 +78,7 @@ pub(super) fn check(cluster: &Cluster, files: &Files, image: &Image, findings: &
     for (pod, node) in &nodes {
         check_node(&set, pod, node, findings);
         check_tls(&set, pod, node, findings);
+        check_access(&set, pod, node, findings);
         check_peers(&set, pod, &nodes, findings);
     }
     let ids: Vec<u64> = nodes.values().map(|node| node.node_id).collect();
@@ -382,6 +385,27 @@ fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findi
             );
         }
     }
+}
+
+/// Checks that a node reads the bootstrap token from a secret, whose file not every user of the pod can read.
+fn check_access(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findings) {
+    let file = node.bootstrap_token_file.as_deref();
+    let folder = file.and_then(Path::parent).and_then(Path::to_str);
+    let volume = set
+        .pod(pod)
+        .volume(set.container, folder.unwrap_or_default());
+    let is_mounted = volume["secret"].is_object();
+    let tls_node = tls::Node {
+        path: set.path,
+        name: pod,
+        config: node,
+    };
+    access::check(tls_node, file.filter(|_| is_mounted), findings);
+    findings.expect(
+        set.path,
+        volume["secret"]["defaultMode"] == 0o440,
+        format!("the bootstrap token of {pod} for its own group only"),
+    );
 }
 
 /// Checks that peers, and the member that a node joins by, are names of the headless service.

@@ -1,6 +1,7 @@
 //! The systemd unit with its user, its configuration and its backups.
 
 use super::Findings;
+use super::access;
 use super::files::Files;
 use super::shape;
 use super::tls;
@@ -8,7 +9,7 @@ use crate::reference::launch::Launch;
 use crate::reference::words;
 use flotilla_server::{STOP_TIME, ServerConfig};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const FILE: &str = "deploy/systemd/flotilla.service";
 pub(super) const CONFIG: &str = "deploy/systemd/flotilla.toml";
@@ -17,6 +18,7 @@ pub(super) const BACKUPS: &str = "deploy/systemd/flotilla-backup.cron";
 
 /// The installed paths of the files.
 const CONFIG_INSTALLED: &str = "/etc/flotilla/flotilla.toml";
+const BOOTSTRAP_TOKEN: &str = "/etc/flotilla/bootstrap.token";
 const BINARY_INSTALLED: &str = "/usr/local/bin/flo";
 
 /// Checks the unit and its related files.
@@ -86,6 +88,7 @@ pub(super) fn check_config(
     };
     node.check("/etc/flotilla", findings);
     if config.join.is_none() {
+        access::check(node, Some(Path::new(BOOTSTRAP_TOKEN)), findings);
         findings.expect_where_peers_look(CONFIG, &config);
     }
     Some(config)
