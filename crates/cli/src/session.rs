@@ -102,7 +102,14 @@ impl Session {
             Some(path) => {
                 let text = fs::read_to_string(path);
                 let name = path.display().to_string();
-                Some(text.map_err(|error| file::unreadable(Code::FileUnreadable, &name, &error))?)
+                let text =
+                    text.map_err(|error| file::unreadable(Code::FileUnreadable, &name, &error))?;
+                if text.trim().is_empty() {
+                    let message =
+                        format!("expected {name} to contain an API token, but it is empty");
+                    return Err(Failure::new(Code::FileUnreadable, message));
+                }
+                Some(text)
             }
             None => env::var(TOKEN_VARIABLE).ok(),
         };

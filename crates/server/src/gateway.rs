@@ -311,7 +311,7 @@ impl<'g> GroupGateway<'g> {
         let initial_access = &self.groups.initial_access;
         match self.read_stored(|view| initial_access.is_initialized(view))? {
             true => self.check_here(),
-            false => initial_access.check(&self.authority.actor),
+            false => initial_access.check(&self.authority.actor, self.replica()),
         }
     }
 

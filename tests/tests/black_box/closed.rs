@@ -88,9 +88,9 @@ fn forming_a_closed_cluster_requires_its_bootstrap_token() {
     let other = stranger.with_token(&Flo::at("").text(&["token", "generate"]));
     stranger
         .refused(&form)
-        .expect(4, "access_not_initialized")
+        .expect(3, "credential_missing")
         .hints("--token-file");
-    other.refused(&form).expect(4, "access_not_initialized");
+    other.refused(&form).expect(3, "credential_unknown");
     let health = ["cluster", "health"];
     stranger
         .refused(&health)

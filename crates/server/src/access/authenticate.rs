@@ -117,6 +117,10 @@ async fn is_known(
     if is_known {
         return Ok(true);
     }
+    // Before a cluster is formed, its bootstrap token is the only credential.
+    if !is_access_initialized && initial_access.awaits_formation(home.replica()) {
+        return Ok(false);
+    }
     home.catch_up(deadline::of(metadata))
         .await
         .map_err(|refusal| {

@@ -5,7 +5,9 @@ use super::bootstrap_token::{self, BootstrapTokenError};
 use crate::config::ServerConfig;
 use crate::errors::{Refusal, ServerCode};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{AccessMode, Actor, BootstrapToken, InitializeAccess, view};
+use flotilla_engine::{
+    AccessMode, AccessRejection, Actor, BootstrapToken, InitializeAccess, Rejection, view,
+};
 use flotilla_replica::Replica;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -167,15 +169,24 @@ impl InitialAccess {
         self.bootstrap.is_some_and(|bootstrap| token.is(bootstrap))
     }
 
+    /// Whether this node is a first member of a cluster that is not formed.
+    pub(crate) fn awaits_formation(&self, replica: &Replica) -> bool {
+        self.may_propose && replica.cluster_id().is_none()
+    }
+
     /// Checks that the caller may form the cluster and read its status.
-    pub(crate) fn check(&self, actor: &Actor) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, actor: &Actor, replica: &Replica) -> Result<(), Refusal> {
         let bootstrap = self.bootstrap.map(|bootstrap| bootstrap.id);
         match (actor, self.mode) {
             (Actor::System, _) | (Actor::Anonymous, AccessMode::Open) => Ok(()),
             (Actor::Token(token), _) if Some(*token) == bootstrap => Ok(()),
-            (Actor::Anonymous | Actor::Token(_), _) => Err(not_initialized().with_hint(
-                "the formation of a closed cluster needs its bootstrap token: pass its file with --token-file",
-            )),
+            (Actor::Anonymous, _) if self.awaits_formation(replica) => {
+                let refusal = Refusal::from(Rejection::from(AccessRejection::CredentialMissing));
+                Err(refusal.with_hint(
+                    "the formation of a closed cluster needs its bootstrap token: pass its file with --token-file",
+                ))
+            }
+            (Actor::Anonymous | Actor::Token(_), _) => Err(not_initialized()),
         }
     }
 }

@@ -456,12 +456,15 @@ impl ConfigInvalid {
                 "`peers` is the same list on every first member; a node that joins later uses \
                  `join`",
             ),
+            Self::AdvertiseMissing(_) => {
+                Some("`advertise` is the HOST:PORT at which clients reach the node")
+            }
             Self::PeersAndJoin => {
                 Some("a first member has `peers`, a node that joins later has `join`")
             }
             Self::NotLoopback { .. } => Some(
-                "configure certificates with `tls_cert`, `tls_key` and `tls_ca`, or pass \
-                 `--insecure` if the network is trusted",
+                "configure certificates with `tls_cert`, `tls_key` and `tls_ca`, or pass `--insecure` if the network is \
+                 trusted: tokens then travel in plain text, and an open cluster gives every caller full control",
             ),
             Self::OpenNotLoopback { .. } => Some(
                 "remove `access`, which only a new cluster reads; listen on loopback addresses; or pass `--insecure` to give \
@@ -475,7 +478,6 @@ impl ConfigInvalid {
             | Self::PeerAddressRepeated(_)
             | Self::PeerMalformed(_)
             | Self::Address { .. }
-            | Self::AdvertiseMissing(_)
             | Self::DataDirEmpty
             | Self::WasmSlots(_)
             | Self::WasmMemory(_)

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
-  flo cluster form
+  flo cluster form --token-file bootstrap.token
   flo cluster form --endpoint flo-1:9000 --timeout 2m";
 
 /// Form a new, empty cluster from the first members
 ///
 /// Start all nodes in `peers`, then send this command to any one of them. The command waits until all of them respond
 /// and the cluster is formed, and then for a leader, but only for a few seconds. A new cluster needs it once; repeating
-/// it is safe. A node without `peers` forms its own cluster when it starts.
+/// it is safe. A closed cluster requires its bootstrap token. A node without `peers` forms its own cluster when it starts.
 ///
 /// Nodes that have lost all their data also wait for this command. In that case, do not run it: recover the data
 /// directories or restore a backup.
