@@ -9,7 +9,7 @@ use tonic::{Code, Request, Streaming};
 use v1::access_service_client::AccessServiceClient;
 
 /// Shows a token with the request.
-fn with_token<T>(message: T, token: &str) -> Request<T> {
+pub(crate) fn with_token<T>(message: T, token: &str) -> Request<T> {
     let mut request = Request::new(message);
     let value = format!("Bearer {token}").parse().unwrap();
     request.metadata_mut().insert("authorization", value);

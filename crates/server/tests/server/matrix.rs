@@ -1,6 +1,6 @@
 //! Every RPC by every role, in each namespace, with each kind of credential (X16, X17).
 
-use crate::access::create_token;
+use crate::access::{create_token, with_token};
 use crate::node::Node;
 use crate::wait::until;
 use bytes::{Buf, BufMut, Bytes};
@@ -219,11 +219,11 @@ async fn refusal(
     rpc: &Rpc,
     (namespace, token): (&str, Option<&str>),
 ) -> Option<(Code, String)> {
-    let mut request = Request::new(stream::iter([rpc.request(namespace)]));
-    if let Some(token) = token {
-        let value = format!("Bearer {token}").parse().unwrap();
-        request.metadata_mut().insert("authorization", value);
-    }
+    let messages = stream::iter([rpc.request(namespace)]);
+    let mut request = match token {
+        Some(token) => with_token(messages, token),
+        None => Request::new(messages),
+    };
     // A permitted call may wait, for a task or for an update.
     request.set_timeout(Duration::from_secs(2));
     let mut client = Grpc::new(node.channel());
@@ -252,9 +252,7 @@ async fn visible(node: &Node, root: &str) -> String {
         "/flotilla.v1.AccessService/ListClusterTokens",
         "/flotilla.v1.AccessService/GetAccess",
     ] {
-        let mut request = Request::new(Bytes::new());
-        let value = format!("Bearer {root}").parse().unwrap();
-        request.metadata_mut().insert("authorization", value);
+        let request = with_token(Bytes::new(), root);
         let mut client = Grpc::new(node.channel());
         client.ready().await.unwrap();
         let response = client.unary(request, path.parse().unwrap(), Raw).await;
@@ -277,14 +275,12 @@ async fn closed_node() -> (Node, String) {
 }
 
 async fn close(node: &Node, root: &str) {
-    let mut request = Request::new(v1::SetAccessRequest {
+    let request = v1::SetAccessRequest {
         mode: v1::AccessMode::Closed.into(),
         ..Default::default()
-    });
-    let value = format!("Bearer {root}").parse().unwrap();
-    request.metadata_mut().insert("authorization", value);
+    };
     let mut access = AccessServiceClient::new(node.channel());
-    access.set_access(request).await.unwrap();
+    access.set_access(with_token(request, root)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
