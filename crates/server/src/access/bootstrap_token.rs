@@ -132,6 +132,10 @@ pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, Bo
 /// # Errors
 /// [`BootstrapTokenError::Unwritable`].
 pub fn ensure_bootstrap_token(file: &Path) -> Result<bool, BootstrapTokenError> {
+    // Most starts find it; and its directory may be read-only then.
+    if file.exists() {
+        return Ok(false);
+    }
     let text = format!("{}\n", generate_bootstrap_token());
     match durable_file::create(file, 0o600, text.as_bytes()) {
         Ok(()) => Ok(true),
