@@ -10,6 +10,8 @@ use crate::scratch::Scratch;
 /// The distance between the ports of one node and those of the next (cli.md).
 const PORTS_PER_NODE: u16 = 10;
 const NODES_MAX: u16 = 3;
+/// The distance between a node's port for clients and its port for HTTP.
+const HTTP_PORT_OFFSET: u16 = 2;
 
 /// A process of `flo dev`.
 #[derive(Debug)]
@@ -75,6 +77,13 @@ impl DevNode {
     #[must_use]
     pub fn endpoint(&self) -> String {
         local(self.port)
+    }
+
+    /// The URL of its HTTP API for the namespace `default`.
+    #[must_use]
+    pub fn http_api(&self) -> String {
+        let address = local(self.port + HTTP_PORT_OFFSET);
+        format!("http://{address}/v1/namespaces/default")
     }
 
     /// Calls to it.

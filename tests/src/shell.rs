@@ -61,7 +61,8 @@ impl<'a> Shell<'a> {
             .current_dir(self.node.scratch().path(""))
             .env("PATH", path_with(binary::folder()))
             .env("TMPDIR", self.node.scratch().path(""))
-            .env("FLO_ENDPOINT", self.node.endpoint());
+            .env("FLO_ENDPOINT", self.node.endpoint())
+            .env("API", self.node.http_api());
         command
     }
 }

@@ -10,6 +10,9 @@ use crate::{install, libclang};
 /// Something that the build needs and this machine lacks.
 type Missing = &'static str;
 
+/// Calls the HTTP API in the manual's examples.
+const CURL: &str = "curl";
+
 /// Checks what the build needs, and installs it if possible without asking.
 ///
 /// # Errors
@@ -27,6 +30,24 @@ pub(crate) fn ensure() -> Result<()> {
         bail!("{}", complaint(&missing, install::line()));
     }
     Ok(())
+}
+
+/// As [`ensure`], for the build and for the tests, which run the manual's examples.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_with_tests() -> Result<()> {
+    ensure()?;
+    if is_program(CURL) {
+        return Ok(());
+    }
+    if install::is_unattended_possible() {
+        println!("Installing what the tests need: {CURL}.");
+        return install::run(&[CURL]);
+    }
+    bail!(
+        "expected {CURL}, which the manual's examples use, but found none; install it, then try again"
+    )
 }
 
 fn missing() -> Vec<Missing> {

@@ -38,7 +38,7 @@ type Step = (&'static str, fn() -> Result<()>);
 
 /// Cheapest first, so that a simple mistake shows soon.
 const STEPS: &[Step] = &[
-    ("requirements", requirements::ensure),
+    ("requirements", requirements::ensure_with_tests),
     ("format", check_format),
     ("lints", check_lints),
     ("build and tests", build_and_test),

@@ -36,6 +36,7 @@ pub use finding::Finding;
 pub use reference::{Reference, ReferenceTarget, unregistered};
 pub use render::render;
 pub use span::Span;
+pub use suggest::nearest;
 
 use flotilla_engine::definition::Definition;
 

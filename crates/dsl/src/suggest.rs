@@ -5,11 +5,9 @@ const WORD_CHARACTERS_MAX: usize = 40;
 /// The maximum of candidates to compare.
 const CANDIDATES_MAX: usize = 1_000;
 
-/// The candidate that `word` was probably meant to be.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The candidate that `word` was probably meant to be; `None` if none is similar.
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = fold(word)?;
     let distance_max = (word.len() / 3).clamp(1, 3);
     candidates

@@ -61,7 +61,7 @@ pub use access::{
 pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
 pub use errors::ErrorCode;
 pub use flotilla_engine::AccessMode;
-pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH};
+pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH, openapi};
 pub use limits::STOP_TIME;
 pub use metrics::{METRICS, Metric, MetricKind};
 pub use server::{Server, ServerError};

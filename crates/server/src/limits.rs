@@ -88,10 +88,18 @@ pub(crate) const SLOW_COMMANDS_MAX: usize = 10;
 pub(crate) const SLOW_COMMANDS_INTERVAL: Duration = Duration::from_secs(1);
 /// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
-/// Connections over HTTP; for a further one, the oldest one is closed.
-pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
+/// Connections over HTTP; further ones are closed.
+pub(crate) const HTTP_CONNECTIONS_MAX: usize = 4_096;
+/// Connections over HTTP on which no whole request of the API has arrived; for a further one, the oldest one is closed.
+pub(crate) const HTTP_IDLE_CONNECTIONS_MAX: usize = 512;
+/// What is read of a request over HTTP before its caller is checked. In bytes.
+pub(crate) const UNCHECKED_BODY_BYTES_MAX: usize = 64 << 10;
 /// What is read ahead, or waits to be sent, on a connection over HTTP. In bytes.
 pub(crate) const HTTP_BUFFER_BYTES_MAX: usize = 64 << 10;
+/// The path and the query of a request over HTTP. In bytes.
+pub(crate) const URI_BYTES_MAX: usize = 8 << 10;
+/// The parameters in the query of a request over HTTP.
+pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;
 /// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a TLS handshake may take, or the first byte of a connection without TLS.

@@ -4,7 +4,7 @@
 use crate::access::Needs;
 use crate::memory::MemoryPool;
 use crate::metrics::Requests;
-use crate::receiving::{self, RequestMemory};
+use crate::receiving::{self, Receiver, RequestMemory};
 use crate::sending::{ResponseMemory, Responses};
 use crate::span;
 use crate::traces::{TracedCall, Tracer};
@@ -39,14 +39,16 @@ pub(crate) struct PortMemory {
     pub(crate) requests: MemoryPool,
     /// For responses, until they are sent.
     pub(crate) responses: Responses,
+    /// Receives the requests. It can end those that are incomplete.
+    pub(crate) receiver: Receiver,
 }
 
 impl PortMemory {
     /// Reserves memory for a request, and returns it with that of its response; `None` if it is not free.
     fn reserve<Q>(&self, request: &Request<Q>) -> Option<(RequestMemory, ResponseMemory)> {
         let Some(memory) = RequestMemory::reserve(&self.requests) else {
-            // Unsent responses may use it.
-            self.responses.close_unread();
+            // Incomplete requests and unsent responses may use it.
+            self.receiver.free_memory();
             return None;
         };
         let caller = request.extensions().get::<Caller>().cloned();
@@ -163,6 +165,7 @@ fn code(headers: &HeaderMap) -> Code {
 mod tests {
     use super::*;
     use crate::limits::REQUEST_BYTES;
+    use crate::receiving::StreamPools;
     use flotilla_engine::NodeId;
     use futures::future::{Ready, ready};
     use std::convert::Infallible;
@@ -197,8 +200,14 @@ mod tests {
     }
 
     fn middleware(leadership: watch::Receiver<Leadership>, memory: MemoryPool) -> Middleware {
+        let responses = Responses::new(memory.clone(), memory.clone());
+        let streams = StreamPools {
+            streams: memory.clone(),
+            messages: memory.clone(),
+        };
         let memory = PortMemory {
-            responses: Responses::new(memory.clone(), memory.clone()),
+            receiver: Receiver::new(streams, responses.clone()),
+            responses,
             requests: memory,
         };
         Middleware::new(leadership, Arc::new(Requests::new()), None, memory)

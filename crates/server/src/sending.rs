@@ -27,7 +27,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tonic::Request;
 use tonic::body::Body;
 use tonic::codegen::Bytes;
-use tonic::codegen::http::Response;
+use tonic::codegen::http::{Extensions, Response};
 
 /// The memory of the responses of one port.
 #[derive(Clone, Debug)]
@@ -244,7 +244,15 @@ impl ResponseMemory {
     /// # Errors
     /// An internal error if it has not.
     pub(crate) fn of<T>(request: &Request<T>) -> Result<Self, Refusal> {
-        let memory = request.extensions().get::<Self>().cloned();
+        Self::in_extensions(request.extensions())
+    }
+
+    /// As [`ResponseMemory::of`], from the extensions of the request.
+    ///
+    /// # Errors
+    /// As [`ResponseMemory::of`].
+    pub(crate) fn in_extensions(extensions: &Extensions) -> Result<Self, Refusal> {
+        let memory = extensions.get::<Self>().cloned();
         memory.ok_or_else(|| {
             Refusal::internal("expected memory for the response, but none was assigned".to_owned())
         })
@@ -280,16 +288,26 @@ impl ResponseMemory {
         } else {
             self.responses.try_reserve(bytes, &self.reader)
         };
-        let unsent = unsent.ok_or_else(|| {
-            Refusal::overloaded(
-                "expected enough memory for the response, but unsent responses use all of it",
-            )
-        })?;
+        let unsent = unsent.ok_or_else(response_memory_full)?;
         self.encoded.add(EncodedMessage {
             content: None,
             memory: vec![unsent],
         });
         Ok(tonic::Response::new(message))
+    }
+
+    /// Counts `bytes` more for a unary response, until it is sent.
+    ///
+    /// # Errors
+    /// That of an overloaded node.
+    pub(crate) fn reserve_more(&self, bytes: usize) -> Result<(), Refusal> {
+        let unsent = self.responses.try_reserve(bytes, &self.reader);
+        let unsent = unsent.ok_or_else(response_memory_full)?;
+        self.encoded.add(EncodedMessage {
+            content: None,
+            memory: vec![unsent],
+        });
+        Ok(())
     }
 
     /// A stream of messages, which keep their memory until they are sent.
@@ -311,6 +329,12 @@ impl ResponseMemory {
             })
         })
     }
+}
+
+fn response_memory_full() -> Refusal {
+    Refusal::overloaded(
+        "expected enough memory for the response, but unsent responses use all of it",
+    )
 }
 
 impl Encoded {

@@ -9,7 +9,8 @@ use flotilla_trace::traceparent;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
-const REQUEST_ID: &str = "x-request-id";
+/// The header with the id of a request.
+pub(crate) const REQUEST_ID: &str = "x-request-id";
 /// The longest request id that is accepted. In bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
@@ -25,15 +26,18 @@ pub(crate) fn of_request(method: &str, headers: &HeaderMap) -> Span {
     if span.is_disabled() {
         return span;
     }
-    match header(headers, REQUEST_ID).filter(|id| is_request_id(id)) {
-        Some(id) => span.record("request_id", id),
-        None => span.record("request_id", format!("{:016x}", rand::random::<u64>())),
-    };
+    span.record("request_id", request_id(headers));
     let caller = header(headers, traceparent::HEADER).and_then(traceparent::parse);
     if let Some(caller) = caller {
         span.record("trace_id", tracing::field::display(caller.trace_id()));
     }
     span
+}
+
+/// The id of a request with these headers: the caller's if it is safe to log, otherwise a new one.
+pub(crate) fn request_id(headers: &HeaderMap) -> String {
+    let given = header(headers, REQUEST_ID).filter(|id| is_request_id(id));
+    given.map_or_else(|| format!("{:016x}", rand::random::<u64>()), str::to_owned)
 }
 
 /// Sets the run that the current request is about.

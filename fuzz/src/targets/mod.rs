@@ -5,6 +5,7 @@ mod definition;
 mod entry;
 mod expression;
 mod identifier;
+mod message;
 mod module;
 mod path;
 mod place;
@@ -21,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     entry::TARGET,
     expression::TARGET,
     identifier::TARGET,
+    message::TARGET,
     module::TARGET,
     path::TARGET,
     query::TARGET,

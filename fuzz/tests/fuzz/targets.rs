@@ -44,6 +44,7 @@ tests! {
     entry_holds = "entry";
     expression_holds = "expression";
     identifier_holds = "identifier";
+    message_holds = "message";
     module_holds = "module";
     path_holds = "path";
     query_holds = "query";

@@ -29,7 +29,12 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("flotilla-engine", &[]),
     (
         "flotilla-fuzz",
-        &["flotilla-dsl", "flotilla-engine", "flotilla-wasm"],
+        &[
+            "flotilla-api",
+            "flotilla-dsl",
+            "flotilla-engine",
+            "flotilla-wasm",
+        ],
     ),
     (
         "flotilla-jepsen",

@@ -19,7 +19,8 @@ An error has a *code* for programs, one sentence for people (`expected to …, b
 ```
 
 Over gRPC the code is the `reason` of `google.rpc.ErrorInfo`, the hint is in its metadata, malformed fields are in
-`BadRequest`, and the time to wait before a retry is in `RetryInfo`. Over HTTP the body is the JSON object above.
+`BadRequest`, and the time to wait before a retry is in `RetryInfo`. Over HTTP, the body is a problem (RFC 9457) whose
+member `error` is the JSON object above; [the HTTP API](../http.md#errors) lists its other members.
 
 This page is generated from the code, so it lists every code.
 
@@ -39,8 +40,8 @@ With `--wait`, the exit code is 3 if the run did not complete.
 
 ## From the server
 
-| code | gRPC status | exit | meaning | what to do |
-|---|---|---|---|---|
+| code | gRPC status | HTTP status | exit | meaning | what to do |
+|---|---|---|---|---|---|
 ";
 
 const CLIENT: &str = "
@@ -65,6 +66,7 @@ fn the_page_of_errors_lists_the_codes() {
     for ErrorCode {
         name,
         status,
+        http_status,
         meaning,
         hint,
     } in ErrorCode::all()
@@ -76,6 +78,7 @@ fn the_page_of_errors_lists_the_codes() {
             &[
                 &format!("`{name}`"),
                 &format!("{status:?}"),
+                &http_status.to_string(),
                 &exit.to_string(),
                 meaning,
                 hint,

@@ -4,6 +4,7 @@ mod blocks;
 mod deploy;
 mod errors;
 mod expression;
+mod http;
 mod launch;
 mod metrics;
 mod verbs;

@@ -15,6 +15,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tonic::Request;
+use tonic::metadata::MetadataMap;
 
 /// The context of one call: what all parts of the node share, and a gateway on behalf of the caller.
 #[derive(Clone)]
@@ -68,6 +69,23 @@ impl CallContext {
         let context = Self::authenticated(node, request).await?;
         context.gateway.home().check_formation()?;
         Ok(context)
+    }
+
+    /// Checks that a caller has a valid credential, if it needs one, before a large request is read.
+    ///
+    /// # Errors
+    /// The caller shows a bad credential, or none although it needs one.
+    pub(crate) async fn check_caller(
+        node: &Arc<Context>,
+        needs: Needs,
+        metadata: &MetadataMap,
+    ) -> Result<(), Refusal> {
+        let Credential { actor, .. } = authenticate(&node.node_gateway, metadata).await?;
+        let gateway = node.node_gateway.on_behalf_of(actor, needs);
+        if gateway.is_anonymous_in_open_cluster() {
+            return Ok(());
+        }
+        gateway.check_caller(deadline::of(metadata)).await
     }
 
     async fn authenticated<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {

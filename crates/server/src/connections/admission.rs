@@ -2,7 +2,7 @@
 
 use crate::limits::{
     ADMIN_CONNECTIONS_MAX, CLIENT_CONNECTIONS_MAX, FILES_PER_CONNECTION, HANDSHAKES_MAX,
-    HTTP_CONNECTIONS_MAX, PEER_CONNECTIONS_MAX,
+    HTTP_CONNECTIONS_MAX, HTTP_IDLE_CONNECTIONS_MAX, PEER_CONNECTIONS_MAX,
 };
 use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
@@ -31,26 +31,24 @@ impl Bounds {
         let total_max = match port {
             Port::Peers => PEER_CONNECTIONS_MAX,
             Port::Clients => CLIENT_CONNECTIONS_MAX,
-            Port::Http => return Self::of_http(),
+            Port::Http => HTTP_CONNECTIONS_MAX,
             Port::Admin => ADMIN_CONNECTIONS_MAX,
         };
         let files_max = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         let files = usize::try_from(files_max / FILES_PER_CONNECTION).unwrap_or(usize::MAX);
         let total_max = total_max.min(files);
-        Self {
-            total_max,
-            address_max: total_max / 2,
-            handshakes_max: HANDSHAKES_MAX.min(total_max / 2),
-        }
-    }
-
-    /// None counts as established, so the oldest one is stopped for a new one: anybody may connect and be silent, or not
-    /// read a response.
-    fn of_http() -> Self {
-        Self {
-            total_max: 2 * HTTP_CONNECTIONS_MAX,
-            address_max: 2 * HTTP_CONNECTIONS_MAX,
-            handshakes_max: HTTP_CONNECTIONS_MAX,
+        match port {
+            // A proxy is one address. Connections on which no whole request has arrived count as handshakes.
+            Port::Http => Self {
+                total_max,
+                address_max: total_max,
+                handshakes_max: HTTP_IDLE_CONNECTIONS_MAX.min(total_max / 2),
+            },
+            Port::Peers | Port::Clients | Port::Admin => Self {
+                total_max,
+                address_max: total_max / 2,
+                handshakes_max: HANDSHAKES_MAX.min(total_max / 2),
+            },
         }
     }
 }
@@ -143,6 +141,28 @@ impl Known {
     }
 }
 
+/// A connection that is not stopped for another one, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    admitted: Arc<Admitted>,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Admitted {
+            admission,
+            address,
+            number,
+            stop,
+        } = &*self.admitted;
+        let handshake = Handshake {
+            address: *address,
+            stop: stop.clone(),
+        };
+        admission.state().handshakes.insert(*number, handshake);
+    }
+}
+
 /// A connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Admitted {
@@ -167,7 +187,7 @@ impl Admission {
         if state.total >= self.bounds.total_max || from_address >= self.bounds.address_max {
             return None;
         }
-        if state.handshakes.len() >= self.bounds.handshakes_max {
+        while state.handshakes.len() >= self.bounds.handshakes_max {
             state.stop_oldest();
         }
         state.total += 1;
@@ -225,6 +245,14 @@ impl Admitted {
         self.stop.cancelled().await;
     }
 
+    /// A request has arrived, and is in progress until the result is dropped.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> Busy {
+        self.admission.state().handshakes.remove(&self.number);
+        Busy {
+            admitted: Arc::clone(self),
+        }
+    }
+
     /// Its handshake has finished.
     pub(crate) fn establish(&self) {
         let mut state = self.admission.state();
@@ -266,6 +294,25 @@ mod tests {
 
     fn is_stopped(admitted: &Admitted) -> bool {
         admitted.stopped().now_or_never().is_some()
+    }
+
+    #[test]
+    fn a_connection_with_a_request_in_progress_is_not_stopped() {
+        let admission = admission(3, 3, 1);
+        let busy = Arc::new(admission.admit(STRANGER).expect("it is admitted"));
+        let request = busy.begin_request();
+        let idle = admission.admit(STRANGER).expect("it is admitted");
+        let next = admission.admit(STRANGER).expect("it is admitted");
+        assert!(is_stopped(&idle) && !is_stopped(&busy) && !is_stopped(&next));
+        drop(request);
+        drop(idle);
+        drop(admission.admit(STRANGER).expect("it is admitted"));
+        assert!(is_stopped(&busy), "it is the oldest one");
+        drop((busy, next));
+        assert_eq!(
+            (admission.usage().total, admission.usage().handshakes),
+            (0, 0)
+        );
     }
 
     #[test]

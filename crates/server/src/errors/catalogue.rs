@@ -1,5 +1,6 @@
 //! The catalogue of error codes, from which the manual's page of errors is made.
 
+use super::http_status::http_status;
 use super::reason::{Reason, ServerCode};
 use flotilla_engine::RejectionCode;
 use tonic::Code;
@@ -11,6 +12,8 @@ pub struct ErrorCode {
     pub name: &'static str,
     /// The gRPC status.
     pub status: Code,
+    /// The HTTP status.
+    pub http_status: u16,
     /// What it means, in a sentence.
     pub meaning: &'static str,
     /// What to do, if the code alone determines it.
@@ -24,6 +27,7 @@ impl ErrorCode {
         let entry = |reason: Reason, meaning, hint| Self {
             name: reason.name,
             status: reason.status,
+            http_status: http_status(reason.status, reason.name).as_u16(),
             meaning,
             hint,
         };

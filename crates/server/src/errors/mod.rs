@@ -2,10 +2,12 @@
 
 mod catalogue;
 mod causes;
+mod http_status;
 mod reason;
 mod refusal;
 mod status;
 
 pub use catalogue::ErrorCode;
+pub(crate) use http_status::http_status;
 pub(crate) use reason::ServerCode;
 pub(crate) use refusal::{Refusal, Violation};

@@ -128,13 +128,13 @@ codes! {
         "The worker's stream ended because the worker or the node fell behind; its tasks are \
          reassigned.";
     BodyTimeout "body_timeout" DeadlineExceeded
-        "The body of an HTTP request did not arrive in time.";
+        "The request did not arrive in time; nothing was done.";
     TokenMissing "token_missing" Unauthenticated
         "An HTTP report lacks the header `Authorization: Bearer TOKEN`.";
     TokenMalformed "token_malformed" Unauthenticated
         "The `Authorization` header of an HTTP report does not hold a task token.";
     CredentialMalformed "credential_malformed" Unauthenticated
-        "The metadata `authorization` of the call does not hold an API token, or holds one that was mistyped.";
+        "The `authorization` of the call, in its metadata or header, does not hold an API token, or holds one that was mistyped.";
     AccessNotInitialized "access_not_initialized" Unavailable
         "The access mode of the cluster is not known yet: the cluster is new, or the node has not applied the mode; nothing was done.";
     CredentialUncheckable "credential_uncheckable" Unavailable
@@ -143,6 +143,14 @@ codes! {
         "The HTTP path does not exist.";
     MethodNotAllowed "method_not_allowed" Unimplemented
         "The HTTP path exists, but does not allow this method.";
+    MediaTypeUnsupported "media_type_unsupported" InvalidArgument
+        "The path does not accept the `Content-Type` of an HTTP request, or the request has a body without one.";
+    UriTooLong "uri_too_long" InvalidArgument
+        "The path and the query of an HTTP request are too long.";
+    HostUnknown "host_unknown" FailedPrecondition
+        "The `Host` of an HTTP request without a token is neither an IP address nor a name of the node.";
+    OriginRefused "origin_refused" PermissionDenied
+        "A page of another site has sent a change over HTTP without a token.";
 }
 
 /// The status code of a rejection. What the state forbids is a failed precondition, even if the

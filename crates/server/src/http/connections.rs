@@ -1,11 +1,13 @@
 //! HTTP/1 connections, bounded in number and in idle time.
 
-use super::{router, starting_router};
-use crate::connections::{Admission, Bounds, next};
-use crate::context::Context;
+use super::{HttpServices, router, starting_router};
+use crate::connections::{Admission, Admitted, Bounds, next};
 use crate::limits::{HTTP_BUFFER_BYTES_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
-use crate::tls::{Port, Tls};
+use crate::tls::{Port, Tls, caller_of};
 use axum::Router;
+use axum::extract::Request;
+use flotilla_replica::Caller;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -17,24 +19,24 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::util::MapRequest;
 
 /// Serves HTTP until `shutdown` is cancelled and the requests in progress are answered. That is
 /// later than `context.shutdown`: a stopping node still answers readiness probes.
 pub(crate) fn serve(
-    context: Arc<Context>,
+    served: &HttpServices,
     listener: TcpListener,
     admission: Arc<Admission>,
     shutdown: CancellationToken,
 ) -> JoinHandle<()> {
+    let handler = ConnectionHandler {
+        router: router(served),
+        tls: served.context.tls.clone(),
+        port: Port::Http,
+        shutdown: shutdown.clone(),
+    };
     tokio::spawn(async move {
         let connections = TaskTracker::new();
-        let tls = context.tls.clone();
-        let handler = ConnectionHandler {
-            router: router(context),
-            tls,
-            port: Port::Http,
-            shutdown: shutdown.clone(),
-        };
         let accepting = accept(&listener, &handler, &admission, &connections);
         tokio::select! {
             never = accepting => match never {},
@@ -81,35 +83,62 @@ async fn accept(
 ) -> Infallible {
     loop {
         if let Some((stream, admitted)) = next(listener, admission).await {
-            let serving = handler.clone().serve_connection(stream);
-            connections.spawn(async move {
-                tokio::select! {
-                    () = serving => {}
-                    () = admitted.stopped() => {}
-                }
-            });
+            connections.spawn(handler.clone().serve_connection(stream, admitted));
         }
     }
 }
 
 impl ConnectionHandler {
-    /// Serves one connection, over TLS if the node has certificates.
-    async fn serve_connection(self, stream: TcpStream) {
-        let Some(tls) = &self.tls else {
-            return connection(stream, self.router, self.shutdown).await;
+    /// Serves one connection, over TLS if the node has certificates, until it is stopped for another one.
+    async fn serve_connection(self, stream: TcpStream, admitted: Admitted) {
+        let admitted = Arc::new(admitted);
+        let serving = async {
+            let Some(tls) = &self.tls else {
+                return self.connection(stream, Caller::default(), &admitted).await;
+            };
+            if let Some(stream) = tls.handshake_or_log(self.port, stream).await {
+                let caller = caller_of(&stream);
+                self.connection(stream, caller, &admitted).await;
+            }
         };
-        if let Some(stream) = tls.handshake_or_log(self.port, stream).await {
-            connection(stream, self.router, self.shutdown).await;
+        tokio::select! {
+            () = serving => {}
+            () = admitted.stopped() => {}
+        }
+    }
+
+    /// Serves the requests of the caller, until it reads none of its responses while others need the memory.
+    async fn connection<S>(&self, stream: S, caller: Caller, admitted: &Arc<Admitted>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let closing = CancellationToken::new();
+        let caller = caller.with_closing(closing.clone());
+        let admitted = Arc::clone(admitted);
+        let service = MapRequest::new(
+            self.router.clone(),
+            move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(caller.clone());
+                request.extensions_mut().insert(admitted.clone());
+                request
+            },
+        );
+        tokio::select! {
+            () = connection(stream, service, &self.shutdown) => {}
+            () = closing.cancelled() => {}
         }
     }
 }
 
 /// Serves one connection; at shutdown it ends after the request in progress.
-async fn connection<S>(stream: S, router: Router, shutdown: CancellationToken)
-where
+async fn connection<S>(
+    stream: S,
+    service: MapRequest<Router, impl Fn(Request<Incoming>) -> Request<Incoming> + Clone>,
+    shutdown: &CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(router);
+    let service = TowerToHyperService::new(service);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HTTP_HEADERS_DEADLINE)

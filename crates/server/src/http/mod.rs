@@ -1,21 +1,28 @@
-//! The HTTP endpoints: reports on accepted tasks (W38) for clients without gRPC, probes and
-//! metrics.
+//! HTTP: the API for clients without gRPC, reports on accepted tasks (W38), probes and metrics.
 
+mod api;
 mod connections;
 mod probes;
 mod problem;
+mod reference;
 mod report;
+mod set_request_id;
 
+pub use api::openapi;
 pub(crate) use connections::{serve, serve_start};
 pub use probes::{LIVE_PATH, METRICS_PATH, READY_PATH};
 
 use self::problem::Problem;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
+use crate::server::Intake;
 use axum::Router;
 use axum::http::StatusCode;
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use std::sync::Arc;
+use tokio_util::task::TaskTracker;
+use tonic::service::Routes;
 
 /// The URL of this node at which a task's outcome is reported.
 pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
@@ -28,13 +35,29 @@ pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
     format!("{scheme}://{address}/v1/tasks/{task_id}/report")
 }
 
+/// What HTTP serves.
+pub(crate) struct HttpServices {
+    pub(crate) context: Arc<Context>,
+    /// The services of gRPC, which serve the API too.
+    pub(crate) services: Routes,
+    /// How their requests arrive.
+    pub(crate) intake: Intake,
+    /// The calls in progress.
+    pub(crate) calls: TaskTracker,
+}
+
 /// The node's routes.
-fn router(context: Arc<Context>) -> Router {
+fn router(served: &HttpServices) -> Router {
     watching()
+        .merge(api::router(served))
         .route("/v1/tasks/{id}/report", post(report::report))
-        .fallback(async || missing())
+        .route("/v1/openapi.json", get(reference::openapi))
+        .route("/v1/errors", get(reference::errors))
+        .route("/v1/errors/{code}", get(reference::error))
+        .fallback(async || Problem::from(path_not_found()))
         .method_not_allowed_fallback(async || wrong_method())
-        .with_state(context)
+        .layer(from_fn(set_request_id::set_request_id))
+        .with_state(served.context.clone())
 }
 
 /// The routes of supervisors and Prometheus.
@@ -66,19 +89,22 @@ fn starting() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal)
 }
 
-fn missing() -> Problem {
-    let message =
-        "expected /v1/tasks/ID/report, /livez, /readyz or /metrics, but the path is another one";
-    Refusal::new(ServerCode::PathNotFound, message).into()
+/// The refusal of an unknown path.
+fn path_not_found() -> Refusal {
+    let message = "expected a path of the API, such as /v1/namespaces/default/workflows, or /livez, /readyz or /metrics, \
+                   but the path does not exist";
+    Refusal::new(ServerCode::PathNotFound, message)
+        .with_hint("paths have no slash at their end; the manual lists all of them")
 }
 
 fn admin_missing() -> Problem {
-    let message = "expected /livez, /readyz or /metrics, but the path is another one";
+    let message = "expected /livez, /readyz or /metrics, but the path does not exist";
     Refusal::new(ServerCode::PathNotFound, message).into()
 }
 
 fn wrong_method() -> Problem {
-    let message = "expected POST for a report, otherwise GET, but the method is another one";
-    let refusal = Refusal::new(ServerCode::MethodNotAllowed, message);
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
+    let message = "expected a method that the path allows, but it does not allow this one";
+    Refusal::new(ServerCode::MethodNotAllowed, message)
+        .with_hint("the header `Allow` of the response lists the methods")
+        .into()
 }

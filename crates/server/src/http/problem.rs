@@ -1,58 +1,79 @@
-//! Refusals as HTTP responses.
+//! Refusals as HTTP responses: problem details (RFC 9457, H6).
 
-use crate::errors::Refusal;
+use crate::errors::{ErrorCode, Refusal, http_status};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use flotilla_api::v1;
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
-use tonic::Code;
+use std::sync::LazyLock;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// The prefix of the URNs that identify error codes.
+const TYPE_PREFIX: &str = "urn:problem-type:flotilla:";
+
+/// The meanings of the error codes.
+static MEANINGS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let codes = ErrorCode::all().into_iter();
+    codes.map(|code| (code.name, code.meaning)).collect()
+});
 
 /// Why a request was refused, with its HTTP status.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Problem {
     status: StatusCode,
-    refusal: Refusal,
+    error: v1::ItemError,
+    /// Fields, or positions in the text of a definition, each with what is wrong there.
+    violations: Vec<(String, String)>,
 }
 
 impl Problem {
-    /// A refusal whose HTTP status does not follow from its code.
+    /// A refusal with an HTTP status that does not follow from its code.
     pub(super) fn new(status: StatusCode, refusal: Refusal) -> Self {
-        Self { status, refusal }
+        Self {
+            status,
+            ..Self::from(refusal)
+        }
     }
-}
 
-impl fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.refusal.fmt(formatter)
-    }
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let status = status(Code::from_i32(refusal.item_error().code));
-        Self { status, refusal }
-    }
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+    /// The response to the request with this id.
+    pub(super) fn response(&self, request_id: Option<&str>) -> Response {
         let v1::ItemError {
             reason,
             message,
             hint,
             retry_delay_ms,
             ..
-        } = self.refusal.item_error();
+        } = &self.error;
         let hint = Some(hint).filter(|hint| !hint.is_empty());
-        let body = json!({"error": {"code": reason, "message": message, "hint": hint}});
-        let mut response = json_response(self.status, body.to_string());
+        let errors = self.violations.iter().map(|(field, description)| {
+            let mut error = place(field);
+            error.insert("detail".to_owned(), Value::from(description.as_str()));
+            Value::from(error)
+        });
+        let body = json!({
+            "type": format!("{TYPE_PREFIX}{reason}"),
+            "title": MEANINGS.get(reason.as_str()),
+            "status": self.status.as_u16(),
+            "detail": message,
+            "instance": request_id,
+            "code": reason,
+            "hint": hint,
+            "errors": errors.collect::<Vec<_>>(),
+            "retry_after_ms": Some(retry_delay_ms).filter(|delay_ms| **delay_ms > 0),
+            // The error as the command line prints it.
+            "error": {"code": reason, "message": message, "hint": hint},
+        });
+        let mut response = json_response(self.status, format!("{body}\n"));
         let headers = response.headers_mut();
-        if retry_delay_ms > 0 {
+        headers.insert(CONTENT_TYPE, PROBLEM);
+        if *retry_delay_ms > 0 {
             headers.insert(RETRY_AFTER, retry_delay_ms.div_ceil(1_000).into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
@@ -62,53 +83,163 @@ impl IntoResponse for Problem {
     }
 }
 
+/// The place of a violation: a field of the request, or a line and a column in the text of a definition.
+fn place(field: &str) -> Map<String, Value> {
+    let mut place = Map::new();
+    let mut parts = field.rsplitn(3, ':');
+    let mut number = || parts.next()?.parse::<u32>().ok();
+    if let (Some(column), Some(line)) = (number(), number()) {
+        place.insert("pointer".to_owned(), Value::from("/source"));
+        place.insert("line".to_owned(), line.into());
+        place.insert("column".to_owned(), column.into());
+        return place;
+    }
+    let pointer = match field.starts_with('/') || field.is_empty() {
+        true => field.to_owned(),
+        false => format!("/{}", field.replace('.', "/")),
+    };
+    place.insert("pointer".to_owned(), pointer.into());
+    place
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.error.message, self.error.reason)
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Status::from(refusal).into()
+    }
+}
+
+impl From<Status> for Problem {
+    fn from(status: Status) -> Self {
+        let details = status.get_error_details();
+        let (reason, hint) = match details.error_info() {
+            Some(info) => (
+                info.reason.clone(),
+                info.metadata.get("hint").cloned().unwrap_or_default(),
+            ),
+            // The transport has refused the request, without a code.
+            None => (reason(status.code()).to_owned(), String::new()),
+        };
+        let violations = details
+            .bad_request()
+            .map_or(&[][..], |request| &request.field_violations);
+        let violations = violations
+            .iter()
+            .map(|violation| (violation.field.clone(), violation.description.clone()));
+        let retry_delay = details.retry_info().and_then(|info| info.retry_delay);
+        let retry_delay = retry_delay.unwrap_or_default();
+        Self {
+            status: http_status(status.code(), &reason),
+            violations: violations.collect(),
+            error: v1::ItemError {
+                code: status.code().into(),
+                message: status.message().to_owned(),
+                retry_delay_ms: u64::try_from(retry_delay.as_millis()).unwrap_or(u64::MAX),
+                reason,
+                hint,
+            },
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.response(None);
+        // The middleware `identify` adds the id of the request.
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
 /// A response with a JSON body.
-pub(super) fn json_response(status: StatusCode, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(super) fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }
 
-fn status(code: Code) -> StatusCode {
+/// The error code for a status without one.
+fn reason(code: Code) -> &'static str {
     match code {
-        Code::InvalidArgument | Code::OutOfRange => StatusCode::BAD_REQUEST,
-        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
-        Code::PermissionDenied => StatusCode::FORBIDDEN,
-        Code::NotFound => StatusCode::NOT_FOUND,
-        Code::FailedPrecondition | Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
-        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
-        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
-        Code::Ok
-        | Code::Cancelled
-        | Code::Unknown
-        | Code::Unimplemented
-        | Code::Internal
-        | Code::DataLoss => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::DeadlineExceeded => "outcome_unknown",
+        Code::InvalidArgument | Code::OutOfRange => "invalid_argument",
+        Code::ResourceExhausted => "overloaded",
+        Code::Unavailable => "unavailable",
+        _ => "internal",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::ServerCode;
+    use crate::errors::{ServerCode, Violation};
     use axum::body::to_bytes;
     use flotilla_engine::RejectionCode;
 
-    async fn said(problem: Problem) -> (u16, String) {
-        let response = problem.into_response();
+    async fn said(problem: Problem) -> (u16, Value) {
+        let response = problem.response(Some("r1"));
+        assert_eq!(response.headers()[CONTENT_TYPE], PROBLEM);
         let status = response.status().as_u16();
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        (status, String::from_utf8(body.to_vec()).unwrap())
+        (status, serde_json::from_slice(&body).unwrap())
     }
 
     #[tokio::test]
-    async fn a_problem_says_the_same_as_the_command_line() {
+    async fn a_problem_says_everything_about_a_refusal() {
         let refusal = Refusal::new(RejectionCode::RunNotFound, "expected a run").with_hint("look");
-        let expected =
-            r#"{"error":{"code":"run_not_found","hint":"look","message":"expected a run"}}"#;
-        assert_eq!(said(refusal.into()).await, (404, expected.to_owned()));
+        let expected = json!({
+            "type": "urn:problem-type:flotilla:run_not_found",
+            "title": RejectionCode::RunNotFound.meaning(),
+            "status": 404,
+            "detail": "expected a run",
+            "instance": "r1",
+            "code": "run_not_found",
+            "hint": "look",
+            "errors": [],
+            "retry_after_ms": null,
+            "error": {"code": "run_not_found", "message": "expected a run", "hint": "look"},
+        });
+        assert_eq!(said(refusal.into()).await, (404, expected));
+    }
+
+    #[tokio::test]
+    async fn a_violation_has_its_place() {
+        let violation = |field: &str| Violation {
+            field: field.to_owned(),
+            description: "wrong".to_owned(),
+        };
+        let places = ["order.yaml:3:5", "input", "records.0.payload", "/wait", ""];
+        let refusal = Refusal::new(ServerCode::DefinitionInvalid, "expected a definition")
+            .with_violations(places.map(violation).into());
+        let (status, body) = said(refusal.into()).await;
+        assert_eq!(status, 422);
+        let expected = json!([
+            {"pointer": "/source", "line": 3, "column": 5, "detail": "wrong"},
+            {"pointer": "/input", "detail": "wrong"},
+            {"pointer": "/records/0/payload", "detail": "wrong"},
+            {"pointer": "/wait", "detail": "wrong"},
+            {"pointer": "", "detail": "wrong"},
+        ]);
+        assert_eq!(body["errors"], expected);
+    }
+
+    #[tokio::test]
+    async fn a_status_of_the_transport_has_a_code_too() {
+        let (status, body) = said(Status::deadline_exceeded("late").into()).await;
+        assert_eq!((status, &body["code"]), (504, &json!("outcome_unknown")));
+        for code in [
+            Code::InvalidArgument,
+            Code::ResourceExhausted,
+            Code::Internal,
+        ] {
+            assert!(MEANINGS.contains_key(reason(code)), "{code:?}");
+        }
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! Requests and messages that have arrived only in part. The node ends the oldest one when it needs memory.
 
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +105,7 @@ impl IncompleteMessage {
         }
         ready!(self.deadline.as_mut().poll(context));
         let message = "expected the request to arrive in time, but a part of it is missing";
-        Poll::Ready(Status::deadline_exceeded(message))
+        Poll::Ready(Refusal::new(ServerCode::BodyTimeout, message).into())
     }
 }
 

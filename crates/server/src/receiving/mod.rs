@@ -20,6 +20,7 @@ use crate::memory::MemoryPool;
 use crate::sending::Responses;
 use incomplete::IncompleteMessages;
 use request::ReceivingRequest;
+use std::time::Duration;
 use stream::StreamMessages;
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -68,6 +69,12 @@ impl Receiver {
             messages: StreamMessages::new(pools.messages, responses.clone()),
             responses,
         }
+    }
+
+    /// Makes memory for other requests: ends the oldest incomplete request, and disconnects a caller that does not read.
+    pub(crate) fn free_memory(&self) {
+        self.requests.end_oldest(Duration::ZERO);
+        self.responses.close_unread();
     }
 
     /// Bounds the memory and the time that a request takes to arrive.

@@ -1,15 +1,13 @@
 //! Requests that are one message: they count against the node's memory as they arrive, and have a deadline.
 
-use super::incomplete::{IncompleteMessage, IncompleteMessages};
+use super::incomplete::IncompleteMessage;
 use super::{Receiver, overloaded};
 use crate::limits::{MESSAGE_COPIES, REQUEST_BYTES};
 use crate::memory::{MemoryPool, Reservation};
-use crate::sending::Responses;
 use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::body::Body;
@@ -58,8 +56,7 @@ impl RequestMemory {
 pub(super) struct ReceivingRequest {
     body: Body,
     memory: RequestMemory,
-    incomplete: IncompleteMessages,
-    responses: Responses,
+    receiver: Receiver,
     until: Instant,
     // Most requests arrive as a whole and never wait.
     waiting: Option<IncompleteMessage>,
@@ -76,8 +73,7 @@ impl ReceivingRequest {
         Self {
             body,
             memory,
-            incomplete: receiver.requests.clone(),
-            responses: receiver.responses.clone(),
+            receiver: receiver.clone(),
             until,
             waiting: None,
         }
@@ -89,9 +85,7 @@ impl ReceivingRequest {
         if self.memory.grow(bytes) {
             return Ok(frame);
         }
-        // Free the memory of the oldest one for the next requests.
-        self.incomplete.end_oldest(Duration::ZERO);
-        self.responses.close_unread();
+        self.receiver.free_memory();
         Err(overloaded().into())
     }
 }
@@ -111,7 +105,7 @@ impl hyper::body::Body for ReceivingRequest {
                 let this = &mut *self;
                 let part = this
                     .waiting
-                    .get_or_insert_with(|| this.incomplete.add(this.until));
+                    .get_or_insert_with(|| this.receiver.requests.add(this.until));
                 part.poll_end(context).map(|status| Some(Err(status)))
             }
         }

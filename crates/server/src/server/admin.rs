@@ -1,7 +1,7 @@
 //! Serves operators at a separate port: probes, metrics and the calls about the cluster. The load of clients takes neither
 //! its connections nor its memory.
 
-use super::transport::{self, KEEPALIVE, Serving};
+use super::transport::{Intake, KEEPALIVE, Serving};
 use crate::context::Context;
 use crate::http;
 use crate::limits::{ADMIN_MESSAGE_BYTES_MAX, CONNECTION_STREAMS_MAX};
@@ -33,7 +33,7 @@ pub(super) fn serve(
 
 fn router(context: &Arc<Context>) -> Router {
     let memory = &context.memory.admin;
-    let layers = transport::layers(context, memory, memory);
+    let layers = Intake::new(context, memory, memory).layers();
     let needs_certificate = context.tls.is_some();
     let check = InterceptorLayer::new(move |request| check_caller(request, needs_certificate));
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()))

@@ -7,6 +7,7 @@ mod members;
 mod transport;
 
 pub use error::ServerError;
+pub(crate) use transport::Intake;
 
 use self::transport::{Serving, listen, routes, serve};
 use crate::access::{InitialAccessConfig, start_recovery};
@@ -44,6 +45,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 use tonic_health::server::health_reporter;
 
 /// How long one wait for a leader takes.
@@ -59,6 +61,8 @@ pub struct Server {
     tasks: Vec<JoinHandle<()>>,
     serving: Serving,
     http: JoinHandle<()>,
+    /// The calls over HTTP that are in progress.
+    http_calls: TaskTracker,
     admin: Option<Serving>,
     // The services for members end with it.
     _member_services: HostServices,
@@ -267,6 +271,9 @@ impl Server {
         if !self.serving.is_finished() && timeout(STOP_GRACE, &mut self.serving).await.is_err() {
             self.serving.abort();
         }
+        self.http_calls.close();
+        // A call that does not end in time is cut with its connection.
+        let _ = timeout(STOP_GRACE, self.http_calls.wait()).await;
         self.context.node_gateway.home().replica().shutdown().await;
         if let Some(tracer) = self.context.tracer.clone() {
             // Spans that could not be sent are lost; the log says so.
@@ -314,7 +321,9 @@ impl Started {
         inspector.begin(&context);
         let (reporter, health_service) = health_reporter();
         let routes = routes(&context, &hub)?.add_service(health_service);
-        member_services.provide(members::routes(&context, &hub));
+        let memory = &context.memory;
+        let intake = Intake::new(&context, &memory.requests, &memory.responses);
+        member_services.provide(members::routes(&context, &hub, &intake));
         tasks.extend([
             watch::start(context.clone(), subscriptions.0),
             health::start(context.clone(), reporter),
@@ -327,13 +336,20 @@ impl Started {
         let probing = CancellationToken::new();
         let (connections, tls) = (inspector.connections(), context.tls.as_ref());
         let admission = connections.of(Port::Http);
-        let http = http::serve(context.clone(), ports.http, admission, probing.clone());
+        let http_calls = TaskTracker::new();
+        let served = http::HttpServices {
+            context: context.clone(),
+            services: routes.clone(),
+            intake: intake.clone(),
+            calls: http_calls.clone(),
+        };
+        let http = http::serve(&served, ports.http, admission, probing.clone());
         let admin = ports.admin.map(|listener| {
             let arriving = sockets(tls, Port::Admin, connections).accept(listener);
             admin::serve(&context, arriving, probing.clone())
         });
         let arriving = sockets(tls, Port::Clients, connections).accept(ports.clients);
-        let serving = serve(&context, arriving, routes);
+        let serving = serve(&context, &intake, arriving, routes);
         tracing::info!(node = context.node.0, address = %ports.address, "serving clients");
         Ok(Server {
             context,
@@ -341,6 +357,7 @@ impl Started {
             tasks,
             serving,
             http,
+            http_calls,
             admin,
             _member_services: member_services,
             probing: probing.drop_guard(),

@@ -79,50 +79,74 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 }
 
 /// Serves clients until `context.shutdown` is cancelled and their connections have ended.
-pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
-    let (shutdown, memory) = (context.shutdown.clone(), &context.memory);
+pub(super) fn serve(
+    context: &Context,
+    intake: &Intake,
+    arriving: Arrivals,
+    routes: Routes,
+) -> Serving {
+    let shutdown = context.shutdown.clone();
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .layer(layers(context, &memory.requests, &memory.responses))
+        .layer(intake.layers())
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)
 }
 
-/// What wraps the services at one port, whose requests and responses use this memory.
-pub(super) fn layers<B>(
-    context: &Context,
-    requests: &MemoryPool,
-    responses: &MemoryPool,
-) -> (
-    Middleware,
-    MapRequestLayer<impl Fn(Request<B>) -> Request<Body> + Clone + use<B>>,
-)
-where
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<StdError>,
-{
-    let memory = &context.memory;
-    let responses = Responses::new(responses.clone(), memory.views.clone());
-    let streams = StreamPools {
-        streams: memory.worker_streams.clone(),
-        messages: memory.worker_messages.clone(),
-    };
-    let receiver = Receiver::new(streams, responses.clone());
-    let middleware = Middleware::new(
-        context.node_gateway.home().replica().leadership(),
-        context.metrics.requests.clone(),
-        context.tracer.clone(),
-        PortMemory {
-            requests: requests.clone(),
-            responses,
-        },
-    );
-    let receiving =
-        MapRequestLayer::new(move |request: Request<B>| receiver.bounded(request.map(Body::new)));
-    (middleware, receiving)
+/// How requests arrive and how responses are sent, at ports that share memory for them. When that memory is full, the oldest
+/// of all their incomplete requests ends.
+#[derive(Clone)]
+pub(crate) struct Intake {
+    middleware: Middleware,
+    receiver: Receiver,
+}
+
+impl Intake {
+    /// The intake of ports whose requests and responses use this memory.
+    pub(crate) fn new(context: &Context, requests: &MemoryPool, responses: &MemoryPool) -> Self {
+        let memory = &context.memory;
+        let responses = Responses::new(responses.clone(), memory.views.clone());
+        let streams = StreamPools {
+            streams: memory.worker_streams.clone(),
+            messages: memory.worker_messages.clone(),
+        };
+        let receiver = Receiver::new(streams, responses.clone());
+        let middleware = Middleware::new(
+            context.node_gateway.home().replica().leadership(),
+            context.metrics.requests.clone(),
+            context.tracer.clone(),
+            PortMemory {
+                requests: requests.clone(),
+                responses,
+                receiver: receiver.clone(),
+            },
+        );
+        Self {
+            middleware,
+            receiver,
+        }
+    }
+
+    /// What wraps the services at one port.
+    pub(crate) fn layers<B>(
+        &self,
+    ) -> (
+        Middleware,
+        MapRequestLayer<impl Fn(Request<B>) -> Request<Body> + Clone + use<B>>,
+    )
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<StdError>,
+    {
+        let receiver = self.receiver.clone();
+        let receiving = MapRequestLayer::new(move |request: Request<B>| {
+            receiver.bounded(request.map(Body::new))
+        });
+        (self.middleware.clone(), receiving)
+    }
 }

@@ -17,8 +17,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{
-    NoClientAuth, NoServerSessionStorage, ParsedCertificate, VerifierBuilderError,
-    WebPkiClientVerifier,
+    NoServerSessionStorage, ParsedCertificate, VerifierBuilderError, WebPkiClientVerifier,
 };
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::version::TLS13;
@@ -118,7 +117,7 @@ impl Certificates {
         Ok(Self {
             clients: server(client_verifier(&[Usage::Client], true), &[HTTP_2]),
             peers: server(client_verifier(&Usage::ALL, true), &[HTTP_2]),
-            http: server(Arc::new(NoClientAuth), &[HTTP_1]),
+            http: server(client_verifier(&[Usage::Client], false), &[HTTP_1]),
             admin: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
             to_nodes: client_config(&provider, server_verifier(&[Usage::Server]), own.clone()),
             to_peers: client_config(&provider, server_verifier(&Usage::ALL), own.clone()),

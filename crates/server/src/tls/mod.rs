@@ -60,7 +60,7 @@ pub(crate) enum Port {
     Clients,
     /// Nodes, with a certificate that is valid for a server too.
     Peers,
-    /// Anyone: probes and Prometheus have no certificate, and a report has its token.
+    /// Anyone, with or without a certificate: probes and Prometheus have none, and a call may show a token instead.
     Http,
     /// Probes and Prometheus without a certificate, operators with one.
     Admin,

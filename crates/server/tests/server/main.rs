@@ -11,6 +11,7 @@ mod dead_letters;
 mod drain;
 mod embedded;
 mod groups;
+mod http_api;
 mod inspect;
 mod keys;
 mod large_reads;

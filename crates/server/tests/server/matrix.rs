@@ -1,17 +1,21 @@
-//! Every RPC by every role, in each namespace, with each kind of credential (X16, X17).
+//! Every RPC and every HTTP route by every role, in each namespace, with each kind of credential (X16, X17).
 
 use crate::access::{create_token, with_token};
 use crate::node::Node;
 use crate::wait::until;
+use crate::web::call;
 use bytes::{Buf, BufMut, Bytes};
 use flotilla_api::token::TokenSecret;
 use flotilla_api::v1::access_service_client::AccessServiceClient;
 use flotilla_api::v1::worker_message::Message as WorkerContent;
 use flotilla_api::{FILE_DESCRIPTOR_SET, PERMISSIONS, v1};
+use flotilla_server::openapi;
 use futures::stream;
 use prost::Message;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -82,9 +86,14 @@ fn permitted_by(grant: &str) -> Option<BTreeSet<&'static str>> {
     Some(sets.concat().into_iter().collect())
 }
 
-/// One RPC.
+/// The names that stood for fields in paths.
+static NAMES_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// One RPC, called over gRPC or at one of its HTTP routes.
 struct Rpc {
     path: &'static str,
+    /// The HTTP method and the path of the route, with fields of the request in braces.
+    route: Option<(String, String)>,
     /// The permissions of which one suffices, `credential` or `task token`.
     needs: Vec<&'static str>,
     /// The number of the field with the namespace, if its requests name one.
@@ -94,12 +103,42 @@ struct Rpc {
 impl Rpc {
     fn all() -> Vec<Self> {
         let inputs = inputs();
-        let rpcs = PERMISSIONS.iter().map(|(path, needs)| Self {
+        let over_grpc = PERMISSIONS.iter().map(|(path, needs)| Self {
             path,
+            route: None,
             needs: needs.split(" or ").collect(),
             namespace_field: inputs[*path],
         });
-        rpcs.collect()
+        let mut rpcs: Vec<Self> = over_grpc.collect();
+        let routes = routes();
+        for number in 0..rpcs.len() {
+            let rpc = &rpcs[number];
+            let (path, needs, field) = (rpc.path, rpc.needs.clone(), rpc.namespace_field);
+            let of_rpc = routes.iter().filter(|(call, _)| call == path);
+            rpcs.extend(of_rpc.map(|(_, route)| Self {
+                path,
+                route: Some(route.clone()),
+                needs: needs.clone(),
+                namespace_field: field,
+            }));
+        }
+        rpcs
+    }
+
+    /// The path of its route, with what stands for the fields.
+    fn http_path(&self, path: &str, namespace: &str) -> String {
+        let of_namespace = self.path.contains("NamespaceService");
+        // A worker may register only actions that are missing.
+        let new_name = format!("x{}", NAMES_COUNT.fetch_add(1, Ordering::Relaxed));
+        let segments = path.split('/').map(|segment| match segment {
+            "{namespace}" => namespace,
+            "{name}" if of_namespace => namespace,
+            "{kind}" => "run",
+            "{node_id}" | "{number}" => "9",
+            variable if variable.starts_with('{') => &new_name,
+            literal => literal,
+        });
+        segments.collect::<Vec<_>>().join("/")
     }
 
     /// The worker's stream names the namespace in its first message.
@@ -116,9 +155,11 @@ impl Rpc {
 
     /// The namespaces in which it is tried.
     fn namespaces(&self) -> &'static [&'static str] {
-        match self.is_in_namespace() {
-            true => &NAMESPACES,
-            false => &[OWN],
+        match (self.is_in_namespace(), &self.route) {
+            (true, None) => &NAMESPACES,
+            // A segment of a path is not empty.
+            (true, Some(_)) => &NAMESPACES[..3],
+            (false, _) => &[OWN],
         }
     }
 
@@ -142,6 +183,29 @@ impl Rpc {
         }
         request.into()
     }
+}
+
+impl fmt::Display for Rpc {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.route {
+            Some((method, path)) => write!(formatter, "{method} {path}"),
+            None => formatter.write_str(self.path),
+        }
+    }
+}
+
+/// The HTTP routes, each with the path of its RPC.
+fn routes() -> Vec<(String, (String, String))> {
+    let document = openapi();
+    let paths = document["paths"].as_object().unwrap();
+    let routes = paths.iter().flat_map(|(path, operations)| {
+        let operations = operations.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| {
+            let rpc = operation["x-flo-rpc"].as_str().unwrap();
+            (rpc.to_owned(), (method.to_uppercase(), path.clone()))
+        })
+    });
+    routes.collect()
 }
 
 /// The field with the namespace of each RPC's request, by the path of the RPC.
@@ -219,6 +283,10 @@ async fn refusal(
     rpc: &Rpc,
     (namespace, token): (&str, Option<&str>),
 ) -> Option<(Code, String)> {
+    if let Some((method, path)) = &rpc.route {
+        let line = format!("{method} {}", rpc.http_path(path, namespace));
+        return refusal_over_http(node, &line, token).await;
+    }
     let messages = stream::iter([rpc.request(namespace)]);
     let mut request = match token {
         Some(token) => with_token(messages, token),
@@ -241,6 +309,35 @@ async fn refusal(
         let reason = status.get_details_error_info().map(|info| info.reason);
         (status.code(), reason.unwrap_or_default())
     })
+}
+
+/// As [`refusal`], over HTTP.
+async fn refusal_over_http(node: &Node, line: &str, token: Option<&str>) -> Option<(Code, String)> {
+    let authorization = token.map(|token| format!("authorization: Bearer {token}"));
+    let headers = ["content-type: application/json", "flo-timeout-ms: 2000"];
+    let headers: Vec<&str> = headers
+        .into_iter()
+        .chain(authorization.as_deref())
+        .collect();
+    let has_body = ["POST ", "PUT "]
+        .iter()
+        .any(|method| line.starts_with(method));
+    let body = match has_body {
+        true if line.ends_with("/decide") => r#"{"approved": true}"#,
+        true if line.contains("/kv") => r#"{"value": 1}"#,
+        true if line.starts_with("PUT") && line.contains("/actions/") => {
+            r#"{"only_if_missing": true}"#
+        }
+        true => "{}",
+        false => "",
+    };
+    let reply = call(&node.http_address, line, &headers, body).await;
+    let code = match reply.status {
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        _ => return None,
+    };
+    Some((code, reply.problem().1.to_owned()))
 }
 
 /// What clients can see of the state, by a token that may read it.
@@ -321,7 +418,7 @@ async fn every_call_requires_a_valid_credential() {
             for namespace in rpc.namespaces() {
                 let refused = refusal(&node, &rpc, (namespace, token)).await;
                 let expected = Some((Code::Unauthenticated, reason.to_owned()));
-                assert_eq!(refused, expected, "{} in {namespace}", rpc.path);
+                assert_eq!(refused, expected, "{rpc} in {namespace}");
             }
         }
     }
@@ -359,7 +456,7 @@ async fn every_call_requires_its_permission_in_its_namespace() {
         for (rpc, namespace) in calls().filter(|(rpc, namespace)| !is_permitted(rpc, namespace)) {
             let refused = refusal(&node, rpc, (namespace, Some(token))).await;
             let expected = Some((Code::PermissionDenied, "permission_denied".to_owned()));
-            assert_eq!(refused, expected, "{} by {grant} in {namespace}", rpc.path);
+            assert_eq!(refused, expected, "{rpc} by {grant} in {namespace}");
             refused_count += 1;
         }
         assert_eq!(
@@ -369,10 +466,10 @@ async fn every_call_requires_its_permission_in_its_namespace() {
         );
         for (rpc, namespace) in calls().filter(|(rpc, namespace)| is_permitted(rpc, namespace)) {
             let refused = refusal(&node, rpc, (namespace, Some(token))).await;
-            assert_eq!(refused, None, "{} by {grant} in {namespace}", rpc.path);
+            assert_eq!(refused, None, "{rpc} by {grant} in {namespace}");
             permitted_count += 1;
         }
     }
     println!("{refused_count} calls were refused, {permitted_count} were permitted");
-    assert!(refused_count > 1_000 && permitted_count > 300);
+    assert!(refused_count > 4_000 && permitted_count > 1_000);
 }

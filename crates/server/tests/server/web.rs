@@ -1,5 +1,7 @@
 //! One request over plain HTTP.
 
+use serde_json::Value;
+use std::collections::BTreeMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -19,4 +21,58 @@ pub(crate) async fn get(address: &str, path: &str) -> (u16, String) {
     let (status, body) = exchange(address, &request).await;
     let code = status.split(' ').nth(1).unwrap();
     (code.parse().unwrap(), body)
+}
+
+/// A response of the API.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// By their names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Value,
+}
+
+impl Reply {
+    /// The status, and the code of the problem.
+    pub(crate) fn problem(&self) -> (u16, &str) {
+        (self.status, self.body["code"].as_str().unwrap_or("none"))
+    }
+}
+
+/// Calls the API: the method and the path, such as `GET /v1/cluster`, headers, each `name: value`, and a body.
+pub(crate) async fn call(address: &str, line: &str, headers: &[&str], body: &str) -> Reply {
+    let mut request = format!("{line} HTTP/1.1\r\nconnection: close\r\n");
+    if !headers.iter().any(|header| header.starts_with("host:")) {
+        request.push_str(&format!("host: {address}\r\n"));
+    }
+    for header in headers {
+        request.push_str(&format!("{header}\r\n"));
+    }
+    if !body.is_empty() {
+        request.push_str(&format!("content-length: {}\r\n", body.len()));
+    }
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream
+        .write_all(format!("{request}\r\n{body}").as_bytes())
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(": ").unwrap();
+        (name.to_ascii_lowercase(), value.to_owned())
+    });
+    Reply {
+        status: status.parse().unwrap(),
+        headers: headers.collect(),
+        body: serde_json::from_str(body).unwrap_or(Value::Null),
+    }
+}
+
+/// Calls the API with a body in JSON.
+pub(crate) async fn call_with(address: &str, line: &str, body: &str) -> Reply {
+    call(address, line, &["content-type: application/json"], body).await
 }

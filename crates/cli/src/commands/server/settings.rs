@@ -28,7 +28,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<SocketAddr>,
 
-    /// Address to serve HTTP on: task reports, probes and metrics [default: 127.0.0.1:9002]
+    /// Address to serve HTTP on: the HTTP API, probes and metrics [default: 127.0.0.1:9002]
     #[arg(
         long,
         env = "FLO_HTTP_LISTEN",

@@ -1,0 +1,346 @@
+//! Serves one call over HTTP.
+
+use super::Api;
+use super::idempotency_key::deduplication_id;
+use super::origin;
+use super::refusals::{self, invalid_header};
+use super::route::Route;
+use super::transcoder::Call;
+use crate::connections::Admitted;
+use crate::errors::{Refusal, ServerCode};
+use crate::http::path_not_found;
+use crate::http::problem::Problem;
+use crate::limits::{QUERY_PARAMETERS_MAX, URI_BYTES_MAX};
+use axum::extract::{RawPathParams, Request};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
+};
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, Uri};
+use axum::response::IntoResponse;
+use flotilla_api::json::REQUEST_ID;
+use flotilla_replica::Caller;
+use prost_reflect::{DynamicMessage, Value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tower::ServiceExt;
+
+/// The caller's timeout for the response, in milliseconds.
+const FLO_TIMEOUT_MS: &str = "flo-timeout-ms";
+/// The header in which gRPC carries the timeout.
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+/// The longest timeout that is accepted. In milliseconds.
+const TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// The headers that are copied to the gRPC request.
+const FORWARDED_HEADERS: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+    HeaderName::from_static("x-request-id"),
+];
+/// The gRPC header that a response over HTTP keeps: it names the leader.
+const FLO_LEADER: HeaderName = HeaderName::from_static("flo-leader");
+
+impl Api {
+    /// Serves one call.
+    pub(super) async fn call(
+        &self,
+        route: &Arc<Route>,
+        parameters: &RawPathParams,
+        request: Request,
+    ) -> axum::response::Response {
+        let in_progress = self.calls.token();
+        if self.context.shutdown.is_cancelled() {
+            return refused(Refusal::shutting_down());
+        }
+        let (parts, body) = request.into_parts();
+        let call = match self.prepare(route, parameters, &parts) {
+            Ok(call) => call,
+            Err(refusal) => return refused(refusal),
+        };
+        let mut request = Request::new(body);
+        *request.uri_mut() = call_uri(&route.call_path);
+        for name in FORWARDED_HEADERS {
+            for value in parts.headers.get_all(&name) {
+                request.headers_mut().append(name.clone(), value.clone());
+            }
+        }
+        match timeout(&parts.headers) {
+            Ok(Some(timeout)) => drop(request.headers_mut().insert(GRPC_TIMEOUT, timeout)),
+            Ok(None) => {}
+            Err(refusal) => return refused(refusal),
+        }
+        if let Some(caller) = parts.extensions.get::<Caller>() {
+            request.extensions_mut().insert(caller.clone());
+        }
+        if let Some(connection) = parts.extensions.get::<Arc<Admitted>>() {
+            request.extensions_mut().insert(connection.clone());
+        }
+        request.extensions_mut().insert(call);
+        let response = match self.services.clone().oneshot(request).await {
+            Ok(response) => to_http(response),
+            Err(never) => match never {},
+        };
+        drop(in_progress);
+        response
+    }
+
+    /// Makes the call from everything but the body.
+    fn prepare(
+        &self,
+        route: &Arc<Route>,
+        parameters: &RawPathParams,
+        parts: &Parts,
+    ) -> Result<Call, Refusal> {
+        origin::check(&self.context, route, parts)?;
+        check_path(&parts.uri)?;
+        let mut call = Call {
+            route: Arc::clone(route),
+            request: DynamicMessage::new(route.request.clone()),
+            given: BTreeSet::new(),
+            raw_field: raw_field(route, &parts.headers)?,
+        };
+        let values = parameters.into_iter().map(|(_, value)| value);
+        for (name, value) in route.variables.iter().zip(values) {
+            call.set(name, value)?;
+        }
+        let query = parts.uri.query().unwrap_or_default();
+        if route.has_body && call.raw_field.is_none() && !query.is_empty() {
+            let text = "expected all fields in the body, but the URL has a query";
+            return Err(Refusal::invalid("query", text));
+        }
+        set_from_query(&mut call, query)?;
+        if route.request.get_field_by_name(REQUEST_ID).is_some()
+            && let Some(id) = deduplication_id(parts)?
+        {
+            let id = Value::Bytes(id.to_vec().into());
+            call.request.set_field_by_name(REQUEST_ID, id);
+        }
+        Ok(call)
+    }
+}
+
+/// The response to a request that does not reach the services.
+fn refused(refusal: Refusal) -> axum::response::Response {
+    let problem = Problem::from(refusal);
+    tracing::debug!(%problem, "refused");
+    problem.into_response()
+}
+
+/// Sets the fields that the query names. Refuses unknown and repeated parameters, so that a misspelled filter does not match
+/// more than the caller meant.
+fn set_from_query(call: &mut Call, query: &str) -> Result<(), Refusal> {
+    for (number, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
+        if number >= QUERY_PARAMETERS_MAX {
+            let text =
+                format!("expected at most {QUERY_PARAMETERS_MAX} parameters, but there are more");
+            return Err(Refusal::invalid("query", text));
+        }
+        // Usually a variable of a script that is not set. Without its value, the call would affect more than was meant.
+        if value.is_empty() {
+            let text = format!("expected `{name}` to have a value, but it is empty");
+            return Err(Refusal::invalid(&name, text));
+        }
+        call.set(&name, &value)?;
+    }
+    Ok(())
+}
+
+/// The field that holds the whole body; `None` if the body is JSON or missing.
+fn raw_field(route: &Route, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let has_body = headers.contains_key(TRANSFER_ENCODING)
+        || headers
+            .get(CONTENT_LENGTH)
+            .is_some_and(|length| length != "0");
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(refusals::encoded());
+    }
+    let media_type = headers.get(CONTENT_TYPE).map(|value| {
+        let text = value.to_str().unwrap_or_default();
+        let media_type = text.split(';').next().unwrap_or_default();
+        media_type.trim().to_ascii_lowercase()
+    });
+    match media_type.as_deref() {
+        Some(super::JSON) => Ok(None),
+        Some(other) => match route.raw_field(other) {
+            Some(field) => Ok(Some(field.to_owned())),
+            None => Err(refusals::unsupported(route, Some(other))),
+        },
+        None if has_body => Err(refusals::unsupported(route, None)),
+        None => Ok(None),
+    }
+}
+
+/// Refuses a path that other programs may change on the way here, and one that is too long.
+fn check_path(uri: &Uri) -> Result<(), Refusal> {
+    let length = uri.path_and_query().map_or(0, |text| text.as_str().len());
+    if length > URI_BYTES_MAX {
+        let text = format!("expected a URL of at most {URI_BYTES_MAX} bytes, but it has {length}");
+        return Err(Refusal::new(ServerCode::UriTooLong, text));
+    }
+    let mut segments = uri.path().split('/').skip(1);
+    let is_changeable = segments.any(|segment| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        ["", ".", ".."].contains(&plain.as_str())
+    });
+    match is_changeable {
+        true => Err(path_not_found()),
+        false => Ok(()),
+    }
+}
+
+/// The caller's timeout as a value of the header `grpc-timeout`.
+fn timeout(headers: &HeaderMap) -> Result<Option<HeaderValue>, Refusal> {
+    let Some(value) = headers.get(FLO_TIMEOUT_MS) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let timeout_ms = text.parse().ok();
+    let timeout_ms = timeout_ms.filter(|timeout_ms| (1..=TIMEOUT_MS_MAX).contains(timeout_ms));
+    let timeout_ms: u64 = timeout_ms.ok_or_else(|| {
+        invalid_header(format!(
+            "expected `Flo-Timeout-Ms` from 1 to {TIMEOUT_MS_MAX}, but it is `{text}`"
+        ))
+    })?;
+    Ok(format!("{timeout_ms}m").try_into().ok())
+}
+
+fn call_uri(path: &str) -> Uri {
+    // Never the fallback: the path consists of names from the protocol files.
+    let path = PathAndQuery::try_from(path).unwrap_or_else(|_| PathAndQuery::from_static("/"));
+    Uri::from(path)
+}
+
+/// The response over HTTP: a problem if the call failed.
+fn to_http(response: Response<Body>) -> axum::response::Response {
+    let status = Status::from_header_map(response.headers());
+    let leader = response.headers().get(FLO_LEADER).cloned();
+    let mut response = match status.filter(|status| status.code() != Code::Ok) {
+        Some(status) => Problem::from(status).into_response(),
+        None => response.map(axum::body::Body::new),
+    };
+    if let Some(leader) = leader {
+        response.headers_mut().insert(FLO_LEADER, leader);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn route(call: &str) -> Route {
+        let routes = Route::all();
+        let route = routes
+            .into_iter()
+            .find(|route| route.call_path.ends_with(call));
+        route.expect("it has a route")
+    }
+
+    fn call(name: &str) -> Call {
+        let route = Arc::new(route(name));
+        Call {
+            request: DynamicMessage::new(route.request.clone()),
+            given: BTreeSet::new(),
+            raw_field: None,
+            route,
+        }
+    }
+
+    #[test]
+    fn a_path_reaches_the_node_as_it_was_sent() {
+        let check = |path: &'static str| check_path(&Uri::from_static(path));
+        for path in ["/v1/a", "/v1/a?b=..", "/v1/a/.b/c..", "/v1/a%2Fb"] {
+            assert_eq!(check(path), Ok(()), "{path}");
+        }
+        for path in [
+            "/v1/a/",
+            "/v1//a",
+            "/v1/a/./b",
+            "/v1/a/../b",
+            "/v1/a/%2E%2e/b",
+        ] {
+            let refusal = check(path).expect_err("it is refused");
+            assert_eq!(refusal.reason(), "path_not_found", "{path}");
+        }
+        let long = format!("/v1/{}", "a".repeat(URI_BYTES_MAX));
+        let refusal = check_path(&long.parse().expect("a path")).expect_err("it is refused");
+        assert_eq!(refusal.reason(), "uri_too_long");
+    }
+
+    #[test]
+    fn a_query_holds_known_parameters_once() {
+        let set = |query| {
+            let mut call = call("/ListRuns");
+            let set = set_from_query(&mut call, query);
+            set.map(|()| {
+                let found = call.request.get_field_by_name("where");
+                found.expect("a field").to_string()
+            })
+        };
+        assert_eq!(set("where=a%20%3E+1&limit=5").as_deref(), Ok("\"a > 1\""));
+        for (query, expected) in [
+            ("limt=5", "did you mean `limit`?"),
+            ("limit=0&limit=5", "once"),
+            ("workflow=", "empty"),
+            ("workflow", "empty"),
+            ("request_id=x", "unknown"),
+        ] {
+            let text = set(query).expect_err("it is refused").to_string();
+            assert!(text.contains(expected), "{query}: {text}");
+        }
+        let many = "where=a&".repeat(QUERY_PARAMETERS_MAX + 1);
+        assert!(set(&many).is_err());
+    }
+
+    #[test]
+    fn a_body_needs_a_media_type_that_the_call_takes() {
+        let read = |call, media_type: Option<&str>, length: &str| {
+            let mut request = Request::builder().header(CONTENT_LENGTH, length);
+            if let Some(media_type) = media_type {
+                request = request.header(CONTENT_TYPE, media_type);
+            }
+            let (parts, ()) = request.body(()).expect("a request").into_parts();
+            raw_field(&route(call), &parts.headers)
+        };
+        let json = Some("application/json; charset=utf-8");
+        assert_eq!(read("/StartRun", json, "2"), Ok(None));
+        assert_eq!(read("/StartRun", None, "0"), Ok(None));
+        let source = Ok(Some("source".to_owned()));
+        assert_eq!(
+            read("/CreateWorkflow", Some("application/yaml"), "2"),
+            source
+        );
+        for (call, media_type) in [
+            ("/StartRun", None),
+            ("/StartRun", Some("text/plain")),
+            ("/StartRun", Some("application/yaml")),
+            ("/StartRun", Some("application/x-www-form-urlencoded")),
+        ] {
+            let refusal = read(call, media_type, "2").expect_err("it is refused");
+            assert_eq!(refusal.reason(), "media_type_unsupported", "{media_type:?}");
+        }
+        let form = Some("application/x-www-form-urlencoded");
+        assert!(read("/StartRun", form, "0").is_err(), "even without a body");
+    }
+
+    #[test]
+    fn a_timeout_is_a_number_of_milliseconds() {
+        let read = |text: &str| {
+            let value = HeaderValue::from_str(text).expect("a header");
+            timeout(&HeaderMap::from_iter([(
+                HeaderName::from_static(FLO_TIMEOUT_MS),
+                value,
+            )]))
+        };
+        assert_eq!(timeout(&HeaderMap::new()), Ok(None));
+        assert_eq!(read("250"), Ok(Some(HeaderValue::from_static("250m"))));
+        for text in ["0", "-1", "1.5", "3600001", "x"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The description of the API in OpenAPI 3.1, from the routes and from the comments in `proto/` (H16).
+
+use super::route::Route;
+use crate::errors::ErrorCode;
+use flotilla_api::json::{BASE64_SUFFIX, FieldForm, enum_words, form_of};
+use prost_reflect::{
+    Cardinality, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor,
+    MethodDescriptor,
+};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Where a parameter is: a field that the path or the query sets, not the body.
+const IN_PATH: &str = "path";
+const IN_QUERY: &str = "query";
+
+/// The description, as JSON. It depends only on the code.
+#[must_use]
+pub fn openapi() -> Value {
+    let mut document = Document::default();
+    let mut paths = Map::new();
+    for route in Route::all() {
+        let path = route.path.replace("=**}", "}");
+        let operations = paths.entry(path).or_insert_with(|| json!({}));
+        let operation = document.operation(&route);
+        if let Value::Object(operations) = operations {
+            operations.insert(route.method.as_str().to_ascii_lowercase(), operation);
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Flotilla",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Workflows, runs, actions, workers, streams and keys of a Flotilla cluster. Any node serves any call.",
+        },
+        "servers": [{"url": "http://localhost:9002", "description": "A node of `flo dev`."}],
+        "security": [{"token": []}, {}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "bearerFormat": "flo_…"},
+            },
+            "schemas": document.schemas(),
+            "responses": {"Problem": {
+                "description": "Why the request was refused. Programs should compare `code`.",
+                "content": {"application/problem+json": {"schema": reference("Problem")}},
+            }},
+        },
+    })
+}
+
+/// The schemas that the operations need.
+#[derive(Default)]
+struct Document {
+    /// The messages that have a schema, or are getting one.
+    messages: BTreeSet<String>,
+    schemas: Map<String, Value>,
+}
+
+impl Document {
+    fn operation(&mut self, route: &Route) -> Value {
+        let method = &route.rpc;
+        let comment = comment(&method.parent_file(), method.path());
+        let status = route.success_status().as_u16().to_string();
+        let mut operation = json!({
+            "operationId": operation_id(route),
+            "summary": first_sentence(&comment),
+            "description": comment,
+            "tags": [tag(method)],
+            "x-flo-permission": route.permission,
+            "x-flo-rpc": route.call_path,
+            "parameters": self.parameters(route),
+            "responses": {
+                "default": {"$ref": "#/components/responses/Problem"},
+            },
+        });
+        let success = json!({
+            "description": self.description(&route.response),
+            "content": {"application/json": {"schema": self.message(&route.response)}},
+        });
+        operation["responses"][&status] = success.clone();
+        if status != "200" {
+            operation["responses"]["200"] = success;
+        }
+        if route.has_body {
+            operation["requestBody"] = self.body(route);
+        }
+        operation
+    }
+
+    fn parameters(&mut self, route: &Route) -> Value {
+        let fields = route.request.fields();
+        let fields: Vec<FieldDescriptor> = fields
+            .filter(|field| form_of(field) != FieldForm::Omitted)
+            .filter(|field| {
+                let is_variable = route.variables.iter().any(|name| name == field.name());
+                is_variable || (!route.has_body && !matches!(field.kind(), Kind::Message(_)))
+            })
+            .collect();
+        let mut parameters: Vec<Value> = fields
+            .iter()
+            .map(|field| {
+                let is_variable = route.variables.iter().any(|name| name == field.name());
+                json!({
+                    "name": field.name(),
+                    "in": if is_variable { IN_PATH } else { IN_QUERY },
+                    "required": is_variable,
+                    "description": comment(&field.parent_message().parent_file(), field.path()),
+                    "schema": self.parameter_schema(field, is_variable),
+                })
+            })
+            .collect();
+        parameters.push(json!({
+            "name": "Flo-Timeout-Ms", "in": "header", "required": false,
+            "description": "The timeout of the call, in milliseconds.",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 3_600_000},
+        }));
+        if route.request.get_field_by_name("request_id").is_some() {
+            parameters.push(json!({
+                "name": "Idempotency-Key", "in": "header", "required": false,
+                "description": "Requests with the same key are applied once. Send a retry with the key of the first attempt.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            }));
+        }
+        parameters.into()
+    }
+
+    fn parameter_schema(&mut self, field: &FieldDescriptor, is_variable: bool) -> Value {
+        let mut schema = match field.is_list() {
+            true => json!({"type": "array", "items": self.single(field, &field.kind())}),
+            false => match field.kind() {
+                Kind::Bytes => json!({"type": "string"}),
+                kind => self.single(field, &kind),
+            },
+        };
+        if is_variable && schema["type"] == "string" {
+            schema["minLength"] = 1.into();
+        }
+        schema
+    }
+
+    fn body(&mut self, route: &Route) -> Value {
+        let mut properties = Map::new();
+        for field in route.request.fields() {
+            let is_variable = route.variables.iter().any(|name| name == field.name());
+            if !is_variable {
+                self.add_property(&mut properties, &field);
+            }
+        }
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": route.required,
+            "additionalProperties": false,
+        });
+        let mut content = json!({"application/json": {"schema": schema}});
+        for media_type in route.media_types().iter().skip(1) {
+            content[*media_type] = json!({"schema": {"type": "string"}});
+        }
+        json!({"required": !route.required.is_empty(), "content": content})
+    }
+
+    /// The schema of a message, by reference.
+    fn message(&mut self, message: &MessageDescriptor) -> Value {
+        let name = message.name().to_owned();
+        if self.messages.insert(name.clone()) {
+            let mut properties = Map::new();
+            for field in message.fields() {
+                self.add_property(&mut properties, &field);
+            }
+            let schema = json!({
+                "type": "object",
+                "description": self.description(message),
+                "properties": properties,
+            });
+            self.schemas.insert(name.clone(), schema);
+        }
+        reference(&name)
+    }
+
+    fn add_property(&mut self, properties: &mut Map<String, Value>, field: &FieldDescriptor) {
+        match form_of(field) {
+            FieldForm::Omitted | FieldForm::Flattened => return,
+            FieldForm::NumberAsString | FieldForm::Binary | FieldForm::Plain => {}
+        }
+        let description = comment(&field.parent_message().parent_file(), field.path());
+        let mut property = self.value(field);
+        property["description"] = description.into();
+        if !matches!(field.kind(), Kind::Bytes) || field.is_list() {
+            properties.insert(field.name().to_owned(), property);
+            return;
+        }
+        let in_base64 = format!("{}{BASE64_SUFFIX}", field.name());
+        let text = match form_of(field) {
+            FieldForm::Binary => property["description"].clone(),
+            _ => {
+                properties.insert(field.name().to_owned(), property);
+                format!("`{}` in base64, if it is not JSON.", field.name()).into()
+            }
+        };
+        let schema =
+            json!({"type": ["string", "null"], "contentEncoding": "base64", "description": text});
+        properties.insert(in_base64, schema);
+    }
+
+    /// The schema of a field's value.
+    fn value(&mut self, field: &FieldDescriptor) -> Value {
+        let kind = field.kind();
+        if let (true, Kind::Message(entry)) = (field.is_map(), &kind) {
+            let value = entry.map_entry_value_field();
+            let values = self.single(&value, &value.kind());
+            return json!({"type": ["object", "null"], "additionalProperties": values});
+        }
+        let single = self.single(field, &kind);
+        match field.cardinality() {
+            Cardinality::Repeated => json!({"type": ["array", "null"], "items": single}),
+            Cardinality::Optional | Cardinality::Required => or_null(single),
+        }
+    }
+
+    fn single(&mut self, field: &FieldDescriptor, kind: &Kind) -> Value {
+        match kind {
+            Kind::Message(message) => self.message(message),
+            Kind::Enum(values) => json!({"type": "string", "enum": words(values)}),
+            Kind::Bool => json!({"type": "boolean"}),
+            Kind::String => json!({"type": "string"}),
+            // Any JSON.
+            Kind::Bytes => json!({}),
+            Kind::Double | Kind::Float => json!({"type": "number"}),
+            _ if form_of(field) == FieldForm::NumberAsString => {
+                json!({"type": ["string", "integer"], "pattern": "^[0-9]{1,20}$"})
+            }
+            Kind::Uint32 => json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+            Kind::Uint64 => json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+            Kind::Int32 => json!({"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX}),
+            _ => json!({"type": "integer"}),
+        }
+    }
+
+    fn description(&self, message: &MessageDescriptor) -> String {
+        comment(&message.parent_file(), message.path())
+    }
+
+    fn schemas(mut self) -> Value {
+        let codes: Vec<&str> = ErrorCode::all().iter().map(|code| code.name).collect();
+        let text = json!({"type": ["string", "null"]});
+        let problem = json!({
+            "type": "object",
+            "description": "Why a request was refused (RFC 9457).",
+            "required": ["type", "title", "status", "detail", "code", "errors", "error"],
+            "properties": {
+                "type": {"type": "string", "description": "A URN with the code."},
+                "title": {"type": ["string", "null"], "description": "What the code means."},
+                "status": {"type": "integer", "description": "The HTTP status."},
+                "detail": {"type": "string", "description": "What was expected, and what was found, in one sentence."},
+                "instance": {"type": ["string", "null"], "description": "The id of the request."},
+                "code": {"type": "string", "enum": codes, "description": "The error code, which programs should compare."},
+                "hint": {"type": ["string", "null"], "description": "What to do next."},
+                "errors": {
+                    "type": "array",
+                    "description": "The invalid fields, or the positions of errors in a definition.",
+                    "items": {"type": "object", "required": ["pointer", "detail"], "properties": {
+                        "pointer": {"type": "string"}, "detail": {"type": "string"},
+                        "line": {"type": "integer"}, "column": {"type": "integer"},
+                    }},
+                },
+                "retry_after_ms": {"type": ["integer", "null"], "description": "How long to wait before a retry."},
+                "error": {"type": "object", "description": "The error as the command line prints it.", "properties": {
+                    "code": {"type": "string"}, "message": {"type": "string"}, "hint": text,
+                }},
+            },
+        });
+        self.schemas.insert("Problem".to_owned(), problem);
+        self.schemas.into()
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// A schema that also accepts `null`.
+fn or_null(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(members) if members.is_empty() => schema,
+        Value::Object(members) if members.contains_key("$ref") => {
+            json!({"anyOf": [schema, {"type": "null"}]})
+        }
+        Value::Object(members) => {
+            let types = match members.get("type") {
+                Some(Value::String(one)) => json!([one, "null"]),
+                Some(Value::Array(several)) => {
+                    let several = several.iter().cloned();
+                    several.chain([Value::from("null")]).collect()
+                }
+                _ => return schema,
+            };
+            members.insert("type".to_owned(), types);
+            if let Some(Value::Array(words)) = members.get_mut("enum") {
+                words.push(Value::Null);
+            }
+            schema
+        }
+        _ => schema,
+    }
+}
+
+fn words(values: &EnumDescriptor) -> Value {
+    enum_words(values).into()
+}
+
+/// The id of an operation: the name of the method, with a number for each further route of the same method.
+fn operation_id(route: &Route) -> String {
+    let name = route.rpc.name();
+    match route.number {
+        0 => name.to_owned(),
+        number => format!("{name}{}", number + 1),
+    }
+}
+
+fn tag(method: &MethodDescriptor) -> String {
+    let service = method.parent_service();
+    service.name().trim_end_matches("Service").to_owned()
+}
+
+fn first_sentence(text: &str) -> &str {
+    let end = text
+        .find(". ")
+        .or_else(|| text.strip_suffix('.').map(str::len));
+    end.map_or(text, |end| &text[..end])
+}
+
+/// The comment before the element at this descriptor path, in one line.
+fn comment(file: &FileDescriptor, path: &[i32]) -> String {
+    let file = file.file_descriptor_proto();
+    let locations = file.source_code_info.iter().flat_map(|info| &info.location);
+    let mut found = locations.filter(|location| location.path == path);
+    let comment = found.find_map(|location| location.leading_comments.as_deref());
+    let words = comment.unwrap_or_default().split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Method;
+
+    #[test]
+    fn every_operation_is_described() {
+        let document = openapi();
+        let paths = document["paths"].as_object().expect("paths");
+        let mut ids = BTreeSet::new();
+        for (path, operations) in paths {
+            for (method, operation) in operations.as_object().expect("operations") {
+                let id = operation["operationId"].as_str().expect("an id");
+                assert!(ids.insert(id.to_owned()), "{id}");
+                for field in ["summary", "x-flo-permission"] {
+                    let text = operation[field].as_str().unwrap_or_default();
+                    assert!(!text.is_empty(), "{method} {path}: {field}");
+                }
+                for parameter in operation["parameters"].as_array().expect("parameters") {
+                    let text = parameter["description"].as_str().unwrap_or_default();
+                    assert!(!text.is_empty(), "{method} {path}: {}", parameter["name"]);
+                }
+                let has_body = [Method::POST, Method::PUT]
+                    .iter()
+                    .any(|with_body| with_body.as_str().eq_ignore_ascii_case(method));
+                assert_eq!(
+                    operation.get("requestBody").is_some(),
+                    has_body,
+                    "{method} {path}"
+                );
+            }
+        }
+        assert_eq!(ids.len(), Route::all().len());
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema() {
+        let document = openapi();
+        let text = document.to_string();
+        let references = text.split("\"#/components/schemas/").skip(1);
+        for reference in references.filter_map(|rest| rest.split('"').next()) {
+            assert!(
+                document["components"]["schemas"][reference].is_object(),
+                "{reference}"
+            );
+        }
+    }
+}
