@@ -6,7 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use flotilla_api::token::ApiToken;
 use sha2::{Digest, Sha256};
-use uuid::{Builder, Uuid, Version};
+use uuid::{Builder, Uuid, Variant, Version};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest key that is accepted. In bytes.
@@ -57,6 +57,7 @@ fn derived(parts: &Parts, key: &str) -> [u8; ID_BYTES] {
         Ok(uuid) if uuid.get_version() == Some(Version::SortRand) => {
             id[..TIME_BYTES].copy_from_slice(&uuid.as_bytes()[..TIME_BYTES]);
             Builder::from_bytes(id)
+                .with_variant(Variant::RFC4122)
                 .with_version(Version::SortRand)
                 .into_uuid()
                 .into_bytes()
@@ -125,13 +126,15 @@ mod tests {
                 .expect("an id");
             assert_eq!(version(id), Some(Version::Custom), "{number}");
         }
-        let key = Uuid::now_v7();
-        let timed = id(None, "/v1/a", Some(&key.to_string()))
-            .expect("a key")
-            .expect("an id");
-        assert_eq!(version(timed), Some(Version::SortRand));
-        assert_eq!(timed[..TIME_BYTES], key.as_bytes()[..TIME_BYTES]);
-        assert_ne!(&timed, key.as_bytes());
+        for number in 0..100 {
+            let key = Uuid::now_v7();
+            let timed = id(None, &format!("/v1/a{number}"), Some(&key.to_string()));
+            let timed = timed.expect("a key").expect("an id");
+            assert_eq!(version(timed), Some(Version::SortRand));
+            assert_eq!(Uuid::from_bytes(timed).get_variant(), Variant::RFC4122);
+            assert_eq!(timed[..TIME_BYTES], key.as_bytes()[..TIME_BYTES]);
+            assert_ne!(&timed, key.as_bytes());
+        }
     }
 
     #[test]
