@@ -132,14 +132,14 @@ impl ClientError {
     }
 
     pub(crate) fn from_item(item: &v1::ItemError) -> Self {
-        let code = Code::from_i32(item.code);
-        let is_named = !item.reason.is_empty();
+        let status = Code::from_i32(item.grpc_status);
+        let is_named = !item.code.is_empty();
         Self {
-            kind: ErrorKind::of_status(code),
+            kind: ErrorKind::of_status(status),
             code: if is_named {
-                item.reason.clone()
+                item.code.clone()
             } else {
-                code_name(code)
+                code_name(status)
             },
             message: item.message.clone(),
             hint: Some(item.hint.clone()).filter(|hint| !hint.is_empty()),

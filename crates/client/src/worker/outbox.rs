@@ -413,8 +413,8 @@ mod tests {
 
     fn refusal(sequence: u64, code: Code, reason: &str, retry_delay_ms: u64) -> v1::MessageResult {
         let error = v1::ItemError {
-            code: code.into(),
-            reason: reason.to_owned(),
+            grpc_status: code.into(),
+            code: reason.to_owned(),
             retry_delay_ms,
             ..v1::ItemError::default()
         };

@@ -201,7 +201,7 @@ impl Worker {
             // The response to a heartbeat: the stream carries no others.
             Message::Result(result) => {
                 let error = result.result.and_then(|result| result.error);
-                if error.is_some_and(|error| self.registration.note_reason(&error.reason)) {
+                if error.is_some_and(|error| self.registration.note_reason(&error.code)) {
                     return Some(StreamEnd::Again);
                 }
             }

@@ -11,3 +11,4 @@ pub use catalogue::ErrorCode;
 pub(crate) use http_status::http_status;
 pub(crate) use reason::ServerCode;
 pub(crate) use refusal::{Refusal, Violation};
+pub(crate) use status::{CLUSTER_MS, HINT};

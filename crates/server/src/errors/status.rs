@@ -10,9 +10,9 @@ use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 /// The domain in `ErrorInfo`.
 const DOMAIN: &str = "flotilla";
 /// The key of the hint in `ErrorInfo`.
-const HINT: &str = "hint";
+pub(crate) const HINT: &str = "hint";
 /// The key of the cluster's time in `ErrorInfo`.
-const CLUSTER_MS: &str = "cluster_ms";
+pub(crate) const CLUSTER_MS: &str = "cluster_ms";
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
@@ -41,8 +41,8 @@ impl Refusal {
     pub(crate) fn item_error(&self) -> v1::ItemError {
         let delay = self.retry_delay.unwrap_or_default();
         v1::ItemError {
-            code: code_number(self.code),
-            reason: self.reason.to_owned(),
+            grpc_status: code_number(self.code),
+            code: self.reason.to_owned(),
             message: cut(&self.message, STATUS_MESSAGE_BYTES_MAX).to_owned(),
             hint: self.hint.unwrap_or_default().to_owned(),
             retry_delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
@@ -122,9 +122,9 @@ mod tests {
     fn an_item_says_the_same_as_a_status() {
         let refusal = Refusal::overloaded("too much");
         let item = refusal.item_error();
-        assert_eq!(item.code, 8);
+        assert_eq!(item.grpc_status, 8);
         assert_eq!(
-            (item.reason.as_str(), item.message.as_str()),
+            (item.code.as_str(), item.message.as_str()),
             ("overloaded", "too much")
         );
         assert_eq!(item.retry_delay_ms, 200);

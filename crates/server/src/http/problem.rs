@@ -1,15 +1,16 @@
 //! Refusals as HTTP responses: problem details (RFC 9457, H6).
 
-use crate::errors::{ErrorCode, Refusal, http_status};
+use crate::errors::{CLUSTER_MS, ErrorCode, HINT, Refusal, http_status};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use flotilla_api::v1;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
+use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -28,13 +29,43 @@ static MEANINGS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     status: StatusCode,
-    error: v1::ItemError,
-    /// Fields, or positions in the text of a definition, each with what is wrong there.
+    code: String,
+    message: String,
+    hint: Option<String>,
+    retry_delay: Option<Duration>,
+    /// The cluster's time, if the caller's clock may be the cause. In milliseconds since the Unix epoch.
+    cluster_ms: Option<u64>,
+    /// Fields, or places in a definition's text, each with what is wrong there.
     violations: Vec<(String, String)>,
 }
 
+/// The body of a problem.
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    #[serde(rename = "type")]
+    problem_type: String,
+    title: Option<&'static str>,
+    status: u16,
+    detail: &'a str,
+    instance: Option<&'a str>,
+    code: &'a str,
+    hint: Option<&'a str>,
+    errors: Vec<Map<String, Value>>,
+    retry_after_ms: Option<u64>,
+    cluster_ms: Option<u64>,
+    error: PrintedError<'a>,
+}
+
+/// The error as the command line prints it.
+#[derive(Serialize)]
+struct PrintedError<'a> {
+    code: &'a str,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
 impl Problem {
-    /// A refusal with an HTTP status that does not follow from its code.
+    /// A refusal whose HTTP status does not follow from its code.
     pub(super) fn new(status: StatusCode, refusal: Refusal) -> Self {
         Self {
             status,
@@ -42,39 +73,48 @@ impl Problem {
         }
     }
 
-    /// The response to the request with this id.
-    pub(super) fn response(&self, request_id: Option<&str>) -> Response {
-        let v1::ItemError {
-            reason,
-            message,
-            hint,
-            retry_delay_ms,
-            ..
-        } = &self.error;
-        let hint = Some(hint).filter(|hint| !hint.is_empty());
+    /// How long the caller should wait before a retry.
+    fn retry_after_ms(&self) -> Option<u64> {
+        let delay = self.retry_delay?;
+        Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The body of the response to the request with this id.
+    pub(super) fn body(&self, request_id: Option<&str>) -> String {
         let errors = self.violations.iter().map(|(field, description)| {
             let mut error = place(field);
             error.insert("detail".to_owned(), Value::from(description.as_str()));
-            Value::from(error)
+            error
         });
-        let body = json!({
-            "type": format!("{TYPE_PREFIX}{reason}"),
-            "title": MEANINGS.get(reason.as_str()),
-            "status": self.status.as_u16(),
-            "detail": message,
-            "instance": request_id,
-            "code": reason,
-            "hint": hint,
-            "errors": errors.collect::<Vec<_>>(),
-            "retry_after_ms": Some(retry_delay_ms).filter(|delay_ms| **delay_ms > 0),
-            // The error as the command line prints it.
-            "error": {"code": reason, "message": message, "hint": hint},
-        });
-        let mut response = json_response(self.status, format!("{body}\n"));
+        let body = ProblemBody {
+            problem_type: format!("{TYPE_PREFIX}{}", self.code),
+            title: MEANINGS.get(self.code.as_str()).copied(),
+            status: self.status.as_u16(),
+            detail: &self.message,
+            instance: request_id,
+            code: &self.code,
+            hint: self.hint.as_deref(),
+            errors: errors.collect(),
+            retry_after_ms: self.retry_after_ms(),
+            cluster_ms: self.cluster_ms,
+            error: PrintedError {
+                code: &self.code,
+                message: &self.message,
+                hint: self.hint.as_deref(),
+            },
+        };
+        // Its values are texts and numbers, so this does not fail.
+        serde_json::to_string(&body).unwrap_or_default()
+    }
+
+    /// The response to the request with this id.
+    pub(super) fn response(&self, request_id: Option<&str>) -> Response {
+        let text = self.body(request_id) + "\n";
+        let mut response = json_response(self.status, text);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, PROBLEM);
-        if *retry_delay_ms > 0 {
-            headers.insert(RETRY_AFTER, retry_delay_ms.div_ceil(1_000).into());
+        if let Some(delay_ms) = self.retry_after_ms() {
+            headers.insert(RETRY_AFTER, delay_ms.div_ceil(1_000).into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -104,7 +144,7 @@ fn place(field: &str) -> Map<String, Value> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ({})", self.error.message, self.error.reason)
+        write!(formatter, "{} ({})", self.message, self.code)
     }
 }
 
@@ -117,32 +157,24 @@ impl From<Refusal> for Problem {
 impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
-        let (reason, hint) = match details.error_info() {
-            Some(info) => (
-                info.reason.clone(),
-                info.metadata.get("hint").cloned().unwrap_or_default(),
-            ),
-            // The transport has refused the request, without a code.
-            None => (reason(status.code()).to_owned(), String::new()),
-        };
+        let info = details.error_info();
+        // The transport has refused a request whose status has no code.
+        let code = info.map_or(code_of(status.code()), |info| &info.reason);
+        let metadata = |key: &str| info?.metadata.get(key).cloned();
         let violations = details
             .bad_request()
             .map_or(&[][..], |request| &request.field_violations);
         let violations = violations
             .iter()
             .map(|violation| (violation.field.clone(), violation.description.clone()));
-        let retry_delay = details.retry_info().and_then(|info| info.retry_delay);
-        let retry_delay = retry_delay.unwrap_or_default();
         Self {
-            status: http_status(status.code(), &reason),
+            status: http_status(status.code(), code),
+            code: code.to_owned(),
+            message: status.message().to_owned(),
+            hint: metadata(HINT),
+            retry_delay: details.retry_info().and_then(|info| info.retry_delay),
+            cluster_ms: metadata(CLUSTER_MS).and_then(|text| text.parse().ok()),
             violations: violations.collect(),
-            error: v1::ItemError {
-                code: status.code().into(),
-                message: status.message().to_owned(),
-                retry_delay_ms: u64::try_from(retry_delay.as_millis()).unwrap_or(u64::MAX),
-                reason,
-                hint,
-            },
         }
     }
 }
@@ -165,7 +197,7 @@ pub(super) fn json_response(status: StatusCode, body: impl Into<Body>) -> Respon
 }
 
 /// The error code for a status without one.
-fn reason(code: Code) -> &'static str {
+fn code_of(code: Code) -> &'static str {
     match code {
         Code::DeadlineExceeded => "outcome_unknown",
         Code::InvalidArgument | Code::OutOfRange => "invalid_argument",
@@ -181,6 +213,7 @@ mod tests {
     use crate::errors::{ServerCode, Violation};
     use axum::body::to_bytes;
     use flotilla_engine::RejectionCode;
+    use serde_json::json;
 
     async fn said(problem: Problem) -> (u16, Value) {
         let response = problem.response(Some("r1"));
@@ -203,6 +236,7 @@ mod tests {
             "hint": "look",
             "errors": [],
             "retry_after_ms": null,
+            "cluster_ms": null,
             "error": {"code": "run_not_found", "message": "expected a run", "hint": "look"},
         });
         assert_eq!(said(refusal.into()).await, (404, expected));
@@ -238,7 +272,7 @@ mod tests {
             Code::ResourceExhausted,
             Code::Internal,
         ] {
-            assert!(MEANINGS.contains_key(reason(code)), "{code:?}");
+            assert!(MEANINGS.contains_key(code_of(code)), "{code:?}");
         }
     }
 

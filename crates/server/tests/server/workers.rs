@@ -194,7 +194,7 @@ async fn a_worker_that_takes_batches_gets_and_gives_several_things_in_one_messag
         match stream.receive().await.unwrap() {
             Some(Said::Results(batch)) => results.extend(batch.results.into_iter().map(|result| {
                 let error = result.result.and_then(|result| result.error);
-                (result.sequence, error.map(|error| error.reason))
+                (result.sequence, error.map(|error| error.code))
             })),
             other => panic!("expected results, but heard {other:?}"),
         }

@@ -103,7 +103,7 @@ fn a_doubled_completion_changes_nothing() {
         for output in [r#"{"n":1}"#, r#"{"n":2}"#] {
             if let Some(error) = worker.complete(&task.task_token, output).await {
                 let reasons = ["lease_lost", "action_run_ended"];
-                assert!(reasons.contains(&error.reason.as_str()), "{error:?}");
+                assert!(reasons.contains(&error.code.as_str()), "{error:?}");
                 assert!(error.message.starts_with("expected"), "{error:?}");
             }
         }
@@ -125,7 +125,7 @@ fn a_late_completion_is_refused_and_the_other_workers_counts() {
         assert_eq!((lost.attempt, task.attempt), (1, 2));
         let error = late.complete(&lost.task_token, r#""late""#).await;
         let error = error.expect("the lease has expired");
-        assert_eq!(error.reason, "lease_lost", "{error:?}");
+        assert_eq!(error.code, "lease_lost", "{error:?}");
         assert!(!error.hint.is_empty(), "{error:?}");
         assert_eq!(swift.complete(&task.task_token, r#""swift""#).await, None);
         let error = late.complete(&lost.task_token, r#""late""#).await;

@@ -360,8 +360,8 @@ impl WorkerStream {
 
     async fn refuse_with(&self, sequence: u64, (code, reason, delay): (Code, &str, Duration)) {
         let error = v1::ItemError {
-            code: code.into(),
-            reason: reason.to_owned(),
+            grpc_status: code.into(),
+            code: reason.to_owned(),
             message: "expected something else".to_owned(),
             retry_delay_ms: u64::try_from(delay.as_millis()).expect("a short delay"),
             ..v1::ItemError::default()
