@@ -92,6 +92,8 @@ pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 4_096;
 /// Connections over HTTP on which no whole request of the API has arrived; for a further one, the oldest one is closed.
 pub(crate) const HTTP_IDLE_CONNECTIONS_MAX: usize = 512;
+/// How long a stream of events may be silent before a comment shows that it is open.
+pub(crate) const EVENT_STREAM_SILENCE_MAX: Duration = Duration::from_secs(25);
 /// What is read of a request over HTTP before its caller is checked. In bytes.
 pub(crate) const UNCHECKED_BODY_BYTES_MAX: usize = 64 << 10;
 /// What is read ahead, or waits to be sent, on a connection over HTTP. In bytes.

@@ -11,5 +11,5 @@ mod sockets;
 mod suspensions;
 
 pub(crate) use acceptor::next;
-pub(crate) use admission::{Admission, Admitted, Bounds, NodeConnections, Usage};
+pub(crate) use admission::{Admission, Admitted, Bounds, Busy, NodeConnections, Usage};
 pub(crate) use sockets::NodeSockets;

@@ -9,6 +9,7 @@ pub(crate) fn http_status(code: Code, reason: &str) -> StatusCode {
         "definition_invalid" | "input_invalid" | "idempotency_key_missing" => {
             return StatusCode::UNPROCESSABLE_ENTITY;
         }
+        "not_acceptable" => return StatusCode::NOT_ACCEPTABLE,
         "uri_too_long" => return StatusCode::URI_TOO_LONG,
         "too_large" => return StatusCode::PAYLOAD_TOO_LARGE,
         "body_timeout" => return StatusCode::REQUEST_TIMEOUT,

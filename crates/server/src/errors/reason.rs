@@ -145,6 +145,8 @@ codes! {
         "The HTTP path exists, but does not allow this method.";
     MediaTypeUnsupported "media_type_unsupported" InvalidArgument
         "The path does not accept the `Content-Type` of an HTTP request, or the request has a body without one.";
+    NotAcceptable "not_acceptable" InvalidArgument
+        "The path responds in none of the media types that the `Accept` of the HTTP request names.";
     UriTooLong "uri_too_long" InvalidArgument
         "The path and the query of an HTTP request are too long.";
     HostUnknown "host_unknown" FailedPrecondition

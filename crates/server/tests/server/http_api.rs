@@ -3,9 +3,13 @@
 use crate::access::create_token;
 use crate::node::{APPROVAL, Node};
 use crate::wait::until;
-use crate::web::{call, call_with};
+use crate::web::{call, call_with, events};
 use serde_json::json;
 use std::cell::Cell;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use uuid::Builder;
 
 const YAML: &[&str] = &["content-type: application/yaml"];
 const JSON: &str = "content-type: application/json";
@@ -99,6 +103,17 @@ async fn a_request_with_the_same_key_is_the_same_request() {
         first.body["run_id"]
     );
     assert_eq!(send("", "{}").await.problem(), (400, "invalid_argument"));
+    // The cluster may have forgotten requests with keys that are an hour old.
+    let made_at = SystemTime::now() - Duration::from_secs(3_600);
+    let made_at_ms = made_at.duration_since(UNIX_EPOCH).unwrap().as_millis();
+    for number in 0..8 {
+        let key =
+            Builder::from_unix_timestamp_millis(made_at_ms.try_into().unwrap(), &[number; 10]);
+        let key = key.into_uuid().to_string();
+        let late = send(&key, "{}").await;
+        assert_eq!(late.problem(), (409, "request_too_old"), "{key}");
+        assert!(late.body["cluster_ms"].is_u64(), "{late:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -379,4 +394,112 @@ async fn a_node_that_stops_answers_the_calls_in_progress() {
     node.stop().await.0.unwrap();
     let reply = waiting.await.unwrap();
     assert_eq!((reply.status, &reply.body["end"]), (201, &json!(null)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_followed_by_events_over_any_node() {
+    let nodes = Node::start_cluster().await;
+    nodes[0].create(APPROVAL).await;
+    let http = nodes[0].http_address.as_str();
+    let started = call_with(http, START, r#"{"run_id": "r1"}"#).await;
+    assert_eq!(started.status, 201, "{started:?}");
+    let path = "/v1/namespaces/default/runs/r1/events";
+    let follower = nodes[1].http_address.clone();
+    let following = tokio::spawn(async move { events(&follower, path, "").await });
+    let signal = "POST /v1/namespaces/default/runs/r1/signals";
+    let body = "{\"type\": \"decision\", \"payload\": {\"ok\":\n true}}";
+    assert_eq!(call_with(http, signal, body).await.status, 202);
+    let (status, followed) = following.await.unwrap();
+    assert_eq!(status, 200);
+    let ids = |events: &[(String, Option<u64>, String)]| -> Vec<u64> {
+        let history = events.iter().filter(|(name, _, _)| name == "history");
+        history.filter_map(|(_, id, _)| *id).collect()
+    };
+    let (last, _) = followed.split_last().expect("events");
+    let count = last.1.expect("an id");
+    assert_eq!(
+        ids(&followed),
+        (1..=count).collect::<Vec<_>>(),
+        "{followed:?}"
+    );
+    assert_eq!(last.0, "stream-end");
+    let end: serde_json::Value = serde_json::from_str(&last.2).expect("JSON");
+    assert_eq!(
+        (&end["status"], &end["output"]),
+        (&json!("completed"), &json!({"ok": true}))
+    );
+
+    let third = nodes[2].http_address.as_str();
+    let resumed = events(third, path, "Last-Event-ID: 2\r\n").await;
+    assert_eq!(ids(&resumed.1), (3..=count).collect::<Vec<_>>());
+    let resumed = events(third, &format!("{path}?after_seq=2"), "").await;
+    assert_eq!(ids(&resumed.1), (3..=count).collect::<Vec<_>>());
+    let ended = events(third, path, &format!("Last-Event-ID: {count}\r\n")).await;
+    assert_eq!(ended, (204, Vec::new()));
+    let (_, reset) = events(third, path, "Last-Event-ID: 99999\r\n").await;
+    assert_eq!(
+        (reset[0].0.as_str(), ids(&reset)),
+        ("reset", (1..=count).collect())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_refused_before_the_first_one() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let http = node.http_address.as_str();
+    let started = call_with(http, START, r#"{"run_id": "r1"}"#).await;
+    assert_eq!(started.status, 201, "{started:?}");
+    for (line, headers, expected) in [
+        (
+            "GET /v1/namespaces/default/runs/no/events",
+            &[][..],
+            (404, "run_not_found"),
+        ),
+        (
+            "GET /v1/namespaces/default/runs/r1/events",
+            &["last-event-id: x"],
+            INVALID,
+        ),
+        (
+            "GET /v1/namespaces/default/runs/r1/events",
+            &["accept: application/json"],
+            (406, "not_acceptable"),
+        ),
+        (
+            "GET /v1/namespaces/default/runs/r1/events",
+            &["authorization: Bearer flo_x"],
+            (401, "credential_malformed"),
+        ),
+    ] {
+        let reply = call(http, line, headers, "").await;
+        assert_eq!(reply.problem(), expected, "{line} {headers:?}: {reply:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_end_when_the_node_stops() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let http = node.http_address.clone();
+    let started = call_with(&http, START, r#"{"run_id": "r1"}"#).await;
+    assert_eq!(started.status, 201, "{started:?}");
+    let path = "/v1/namespaces/default/runs/r1/events";
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {http}\r\n\r\n");
+    let mut following = TcpStream::connect(&http).await.unwrap();
+    following.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    while !text.contains("event: ") {
+        let mut part = [0; 4_096];
+        let count = following.read(&mut part).await.unwrap();
+        assert!(count > 0, "it is open: {text}");
+        text.push_str(std::str::from_utf8(&part[..count]).unwrap());
+    }
+    node.stop().await.0.unwrap();
+    following.read_to_string(&mut text).await.unwrap();
+    let (_, last) = text.rsplit_once("event: ").unwrap();
+    assert!(
+        last.starts_with("error\n") && last.contains("shutting_down"),
+        "{text}"
+    );
 }

@@ -76,3 +76,30 @@ pub(crate) async fn call(address: &str, line: &str, headers: &[&str], body: &str
 pub(crate) async fn call_with(address: &str, line: &str, body: &str) -> Reply {
     call(address, line, &["content-type: application/json"], body).await
 }
+
+/// One server-sent event: its name, its id and its data.
+pub(crate) type Event = (String, Option<u64>, String);
+
+/// GETs a stream of events until it ends, and returns the status and the events.
+pub(crate) async fn events(address: &str, path: &str, headers: &str) -> (u16, Vec<Event>) {
+    // HTTP/1.0, so that the body is not in chunks.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n");
+    let (status, body) = exchange(address, &request).await;
+    let status = status.split(' ').nth(1).unwrap().parse().unwrap();
+    let blocks = body.split("\n\n").filter(|block| block.contains("event: "));
+    let events = blocks.map(|block| {
+        let field = |name| {
+            block
+                .lines()
+                .filter_map(move |line| line.strip_prefix(name))
+        };
+        let id = field("id: ").next().map(|id| id.parse().unwrap());
+        let data: Vec<&str> = field("data: ").collect();
+        (
+            field("event: ").next().unwrap().to_owned(),
+            id,
+            data.join("\n"),
+        )
+    });
+    (status, events.collect())
+}

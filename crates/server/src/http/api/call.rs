@@ -1,12 +1,13 @@
 //! Serves one call over HTTP.
 
 use super::Api;
+use super::events;
 use super::idempotency_key::deduplication_id;
 use super::origin;
 use super::refusals::{self, invalid_header};
 use super::route::Route;
 use super::transcoder::Call;
-use crate::connections::Admitted;
+use crate::connections::{Admitted, Busy};
 use crate::errors::{Refusal, ServerCode};
 use crate::http::path_not_found;
 use crate::http::problem::Problem;
@@ -17,11 +18,11 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, Uri};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, Uri};
 use axum::response::IntoResponse;
 use flotilla_api::json::REQUEST_ID;
 use flotilla_replica::Caller;
-use prost_reflect::{DynamicMessage, Value};
+use prost_reflect::{DynamicMessage, MessageDescriptor, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tonic::body::Body;
@@ -32,6 +33,8 @@ use tower::ServiceExt;
 const FLO_TIMEOUT_MS: &str = "flo-timeout-ms";
 /// The header in which gRPC carries the timeout.
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+/// The parameter that names a page of a list.
+const PAGE_TOKEN: &str = "page_token";
 /// The longest timeout that is accepted. In milliseconds.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// The headers that are copied to the gRPC request.
@@ -61,24 +64,21 @@ impl Api {
             Ok(call) => call,
             Err(refusal) => return refused(refusal),
         };
+        let headers = match forwarded_headers(&parts.headers) {
+            Ok(headers) => headers,
+            Err(refusal) => return refused(refusal),
+        };
+        let extensions = forwarded_extensions(&parts.extensions);
+        if route.is_event_stream {
+            return match EventCall::new(&parts.headers, call, (headers, extensions)) {
+                Ok(call) => self.events(call).await,
+                Err(refusal) => refused(refusal),
+            };
+        }
         let mut request = Request::new(body);
         *request.uri_mut() = call_uri(&route.call_path);
-        for name in FORWARDED_HEADERS {
-            for value in parts.headers.get_all(&name) {
-                request.headers_mut().append(name.clone(), value.clone());
-            }
-        }
-        match timeout(&parts.headers) {
-            Ok(Some(timeout)) => drop(request.headers_mut().insert(GRPC_TIMEOUT, timeout)),
-            Ok(None) => {}
-            Err(refusal) => return refused(refusal),
-        }
-        if let Some(caller) = parts.extensions.get::<Caller>() {
-            request.extensions_mut().insert(caller.clone());
-        }
-        if let Some(connection) = parts.extensions.get::<Arc<Admitted>>() {
-            request.extensions_mut().insert(connection.clone());
-        }
+        *request.headers_mut() = headers;
+        *request.extensions_mut() = extensions;
         request.extensions_mut().insert(call);
         let response = match self.services.clone().oneshot(request).await {
             Ok(response) => to_http(response),
@@ -123,6 +123,77 @@ impl Api {
     }
 }
 
+/// A call whose response is a stream of events.
+pub(super) struct EventCall {
+    pub(super) request: DynamicMessage,
+    /// The message of each update.
+    pub(super) response: MessageDescriptor,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    pub(super) extensions: Extensions,
+    /// The number of the last event that the client has, if it reconnects.
+    pub(super) last_event_id: Option<u64>,
+}
+
+impl EventCall {
+    /// The call, as a request with these headers says.
+    fn new(
+        given: &HeaderMap,
+        call: Call,
+        (headers, extensions): (HeaderMap, Extensions),
+    ) -> Result<Self, Refusal> {
+        if !events::is_accepted(given) {
+            return Err(refusals::not_acceptable());
+        }
+        Ok(Self {
+            last_event_id: events::last_event_id(given)?,
+            response: call.route.response.clone(),
+            uri: call_uri(&call.route.call_path),
+            request: call.request,
+            headers,
+            extensions,
+        })
+    }
+
+    /// The number of the event after which the stream begins, from the query.
+    pub(super) fn after_seq(&self) -> u64 {
+        let value = self.request.get_field_by_name("after_seq");
+        value.and_then(|value| value.as_u64()).unwrap_or_default()
+    }
+
+    /// Keeps the connection from being closed for another one.
+    pub(super) fn begin(&self) -> Option<Busy> {
+        let connection: Option<&Arc<Admitted>> = self.extensions.get();
+        connection.map(Admitted::begin_request)
+    }
+}
+
+/// The headers of the gRPC request.
+fn forwarded_headers(given: &HeaderMap) -> Result<HeaderMap, Refusal> {
+    let mut headers = HeaderMap::new();
+    for name in FORWARDED_HEADERS {
+        for value in given.get_all(&name) {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+    if let Some(timeout) = timeout(given)? {
+        headers.insert(GRPC_TIMEOUT, timeout);
+    }
+    Ok(headers)
+}
+
+/// The extensions of the gRPC request: the caller and its connection.
+fn forwarded_extensions(given: &Extensions) -> Extensions {
+    let mut extensions = Extensions::new();
+    if let Some(caller) = given.get::<Caller>() {
+        extensions.insert(caller.clone());
+    }
+    if let Some(connection) = given.get::<Arc<Admitted>>() {
+        extensions.insert(connection.clone());
+    }
+    extensions
+}
+
 /// The response to a request that does not reach the services.
 fn refused(refusal: Refusal) -> axum::response::Response {
     let problem = Problem::from(refusal);
@@ -140,6 +211,10 @@ fn set_from_query(call: &mut Call, query: &str) -> Result<(), Refusal> {
             return Err(Refusal::invalid("query", text));
         }
         // Usually a variable of a script that is not set. Without its value, the call would affect more than was meant.
+        // Clients ask for the first page with an empty token.
+        if value.is_empty() && name == PAGE_TOKEN {
+            continue;
+        }
         if value.is_empty() {
             let text = format!("expected `{name}` to have a value, but it is empty");
             return Err(Refusal::invalid(&name, text));
@@ -215,7 +290,7 @@ fn call_uri(path: &str) -> Uri {
 }
 
 /// The response over HTTP: a problem if the call failed.
-fn to_http(response: Response<Body>) -> axum::response::Response {
+pub(super) fn to_http(response: Response<Body>) -> axum::response::Response {
     let status = Status::from_header_map(response.headers());
     let leader = response.headers().get(FLO_LEADER).cloned();
     let mut response = match status.filter(|status| status.code() != Code::Ok) {
@@ -282,6 +357,7 @@ mod tests {
                 found.expect("a field").to_string()
             })
         };
+        assert!(set("page_token=&limit=5").is_ok());
         assert_eq!(set("where=a%20%3E+1&limit=5").as_deref(), Ok("\"a > 1\""));
         for (query, expected) in [
             ("limt=5", "did you mean `limit`?"),

@@ -4,6 +4,7 @@
 //! services in this process serve. Their response becomes JSON.
 
 mod call;
+mod events;
 mod idempotency_key;
 mod openapi;
 mod origin;
@@ -45,7 +46,10 @@ type Services = BoxCloneSyncService<Request<HttpBody>, Response<Body>, Infallibl
 #[derive(Clone)]
 struct Api {
     context: Arc<Context>,
+    /// Serves calls with JSON.
     services: Services,
+    /// Serves calls whose response is a stream, with messages of gRPC.
+    streams: Services,
     calls: TaskTracker,
 }
 
@@ -55,9 +59,13 @@ pub(super) fn router(served: &HttpServices) -> Router<Arc<Context>> {
     let services = ServiceBuilder::new()
         .layer(served.intake.layers())
         .service(Transcoder::new(context.clone(), served.services.clone()));
+    let streams = ServiceBuilder::new()
+        .layer(served.intake.layers())
+        .service(served.services.clone());
     let api = Api {
         context: context.clone(),
         services: BoxCloneSyncService::new(services),
+        streams: BoxCloneSyncService::new(streams),
         calls: served.calls.clone(),
     };
     let routes = Route::all().into_iter().map(Arc::new);

@@ -75,9 +75,13 @@ impl Document {
                 "default": {"$ref": "#/components/responses/Problem"},
             },
         });
+        let (media_type, schema) = match route.is_event_stream {
+            true => ("text/event-stream", json!({"type": "string"})),
+            false => ("application/json", self.message(&route.response)),
+        };
         let success = json!({
             "description": self.description(&route.response),
-            "content": {"application/json": {"schema": self.message(&route.response)}},
+            "content": {media_type: {"schema": schema}},
         });
         operation["responses"][&status] = success.clone();
         if status != "200" {
@@ -151,7 +155,7 @@ impl Document {
         let schema = json!({
             "type": "object",
             "properties": properties,
-            "required": route.required,
+            "allOf": required(route),
             "additionalProperties": false,
         });
         let mut content = json!({"application/json": {"schema": schema}});
@@ -265,6 +269,7 @@ impl Document {
                         "line": {"type": "integer"}, "column": {"type": "integer"},
                     }},
                 },
+                "cluster_ms": {"type": ["integer", "null"], "description": "The cluster's time, if the caller's clock may be wrong."},
                 "retry_after_ms": {"type": ["integer", "null"], "description": "How long to wait before a retry."},
                 "error": {"type": "object", "description": "The error as the command line prints it.", "properties": {
                     "code": {"type": "string"}, "message": {"type": "string"}, "hint": text,
@@ -274,6 +279,21 @@ impl Document {
         self.schemas.insert("Problem".to_owned(), problem);
         self.schemas.into()
     }
+}
+
+/// What the body must have: each required field, in one of its forms.
+fn required(route: &Route) -> Value {
+    let forms = route.required.iter().map(|name| {
+        let field = route.request.get_field_by_name(name);
+        let in_base64 = format!("{name}{BASE64_SUFFIX}");
+        match field.is_some_and(|field| matches!(field.kind(), Kind::Bytes)) {
+            true => json!({"anyOf": [{"required": [name]}, {"required": [in_base64]}]}),
+            false => json!({"required": [name]}),
+        }
+    });
+    // An empty list is not valid.
+    let always = json!({"type": "object"});
+    std::iter::once(always).chain(forms).collect()
 }
 
 fn reference(name: &str) -> Value {

@@ -43,3 +43,10 @@ pub(super) fn too_large(bytes_max: usize) -> Refusal {
     let message = format!("expected a body of at most {bytes_max} bytes, but it has more");
     Refusal::too_large(message)
 }
+
+/// A response in a media type that the client does not take.
+pub(super) fn not_acceptable() -> Refusal {
+    let message = "expected `Accept: text/event-stream`, but the header names other media types";
+    Refusal::new(ServerCode::NotAcceptable, message)
+        .with_hint("for JSON, get the path that ends in /history instead of /events")
+}

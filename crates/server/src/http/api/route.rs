@@ -37,6 +37,8 @@ pub(super) struct Route {
     pub(super) number: usize,
     /// The path of the gRPC method.
     pub(super) call_path: String,
+    /// Whether the response is a stream of events.
+    pub(super) is_event_stream: bool,
     /// What the call needs of its caller (X16).
     pub(super) permission: String,
     /// The request.
@@ -112,6 +114,7 @@ impl Route {
             has_body: text(rule, "body").is_some(),
             call_path: format!("/{}/{}", service.full_name(), method.name()),
             permission: text(route, "permission").unwrap_or_default(),
+            is_event_stream: method.is_server_streaming(),
             rpc: method.clone(),
             number: 0,
             request: method.input(),
@@ -258,11 +261,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Methods without a route, each for a reason.
-    const WITHOUT_ROUTE: [&str; 4] = [
+    const WITHOUT_ROUTE: [&str; 3] = [
         // A stream in both directions: over HTTP, workers poll.
         "/flotilla.v1.WorkerService/Stream",
         // Streams of responses.
-        "/flotilla.v1.WorkflowService/WatchRun",
         "/flotilla.v1.ClusterService/Backup",
         // Its route is written by hand: its credential is the token of the task.
         "/flotilla.v1.ActionService/ReportTask",

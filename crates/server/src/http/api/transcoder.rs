@@ -30,7 +30,7 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 
 /// The prefix of a gRPC message: one byte that says whether it is compressed, and four bytes with its length.
-const PREFIX_BYTES: usize = 5;
+pub(super) const PREFIX_BYTES: usize = 5;
 
 /// A call whose body has not been read yet.
 #[derive(Clone, Debug)]
@@ -222,7 +222,7 @@ fn raw_value(message: &DynamicMessage, field: &str, body: Bytes) -> Result<Value
 }
 
 /// The message with its gRPC prefix.
-fn framed(message: DynamicMessage) -> Bytes {
+pub(super) fn framed(message: DynamicMessage) -> Bytes {
     let length = message.encoded_len();
     let mut framed = BytesMut::with_capacity(PREFIX_BYTES + length);
     framed.put_u8(0);
