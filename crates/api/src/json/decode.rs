@@ -1,6 +1,6 @@
 //! JSON to messages.
 
-use super::depth::is_too_deep;
+use super::depth::{DEPTH_MAX, is_too_deep};
 use super::{BASE64_SUFFIX, FieldForm, form_of, is_in_json, names};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -44,11 +44,11 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// Adds the fields of the JSON object in `text` to the message, and returns the names of those that are not `null`. The message
-/// may already have fields, from the path of the request.
+/// Adds the fields of the JSON object in `text` to the message, and returns the names of those that are not `null`. They replace
+/// fields that the message already has; the caller compares the names if that is an error.
 ///
 /// # Errors
-/// The text is not a JSON object; or it has a field that is unknown, repeated, of the wrong type or already in the message.
+/// The text is not a JSON object; or it has a field that is unknown, repeated, of the wrong type or excluded by another one.
 pub fn from_json(message: &mut DynamicMessage, text: &[u8]) -> Result<BTreeSet<String>, JsonError> {
     let place = Place::default();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
@@ -80,10 +80,8 @@ pub fn set_from_text(
     let descriptor = message.descriptor();
     let named = Named::of(&descriptor, name).filter(|named| !named.is_compound());
     let Some(named) = named else {
-        let fields = descriptor.fields().filter(is_in_json);
-        let known = fields.map(|field| field.name().to_owned()).collect();
         return Err(JsonError {
-            known,
+            known: known_names(&descriptor),
             ..refuse(format!("expected a parameter, but `{name}` is unknown"))
         });
     };
@@ -114,6 +112,12 @@ pub fn set_from_text(
     }
     message.set_field(&field, value);
     Ok(())
+}
+
+/// The names that JSON knows for the fields of a message.
+fn known_names(descriptor: &MessageDescriptor) -> Vec<String> {
+    let fields = descriptor.fields().filter(is_in_json);
+    fields.map(|field| field.name().to_owned()).collect()
 }
 
 /// The field of the message that excludes this one: of a `oneof`, only one field can be set.
@@ -237,9 +241,7 @@ impl<'de> Visitor<'de> for Object<'_> {
         while let Some(key) = members.next_key::<String>()? {
             self.place.enter(key.as_str());
             let Some(named) = Named::of(&descriptor, &key) else {
-                let fields = descriptor.fields().filter(is_in_json);
-                let known = fields.map(|field| field.name().to_owned()).collect();
-                self.place.set_known(known);
+                self.place.set_known(known_names(&descriptor));
                 let text = format!("expected a field, but `{key}` is unknown");
                 return Err(A::Error::custom(text));
             };
@@ -402,9 +404,9 @@ impl<'de> DeserializeSeed<'de> for One<'_> {
                 let json = <Box<RawValue> as serde::Deserialize>::deserialize(deserializer)?;
                 let text: Box<str> = json.into();
                 if is_too_deep(&text) {
-                    return Err(D::Error::custom(
-                        "expected JSON of at most 100 levels, but it nests deeper",
-                    ));
+                    let text =
+                        format!("expected JSON of at most {DEPTH_MAX} levels, but it nests deeper");
+                    return Err(D::Error::custom(text));
                 }
                 Ok(
                     (&*text != "null")

@@ -2,7 +2,7 @@
 
 /// The deepest nesting of bytes that JSON includes as they are. Deeper texts are valid JSON, but many programs cannot parse
 /// them.
-const DEPTH_MAX: usize = 100;
+pub(super) const DEPTH_MAX: usize = 100;
 
 /// Whether the objects and arrays of a JSON text nest deeper than [`DEPTH_MAX`].
 pub(super) fn is_too_deep(text: &str) -> bool {

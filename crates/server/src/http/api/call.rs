@@ -6,7 +6,7 @@ use super::idempotency_key::deduplication_id;
 use super::origin;
 use super::refusals::{self, invalid_header};
 use super::route::Route;
-use super::transcoder::Call;
+use super::transcoder::{self, Call};
 use crate::connections::{Admitted, Busy};
 use crate::errors::{Refusal, ServerCode};
 use crate::http::path_not_found;
@@ -26,7 +26,6 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tonic::body::Body;
-use tonic::{Code, Status};
 use tower::ServiceExt;
 
 /// The caller's timeout for the response, in milliseconds.
@@ -70,7 +69,7 @@ impl Api {
         };
         let extensions = forwarded_extensions(&parts.extensions);
         if route.is_event_stream {
-            return match EventCall::new(&parts.headers, call, (headers, extensions)) {
+            return match EventCall::new(&parts.headers, call, headers, extensions) {
                 Ok(call) => self.events(call).await,
                 Err(refusal) => refused(refusal),
             };
@@ -140,7 +139,8 @@ impl EventCall {
     fn new(
         given: &HeaderMap,
         call: Call,
-        (headers, extensions): (HeaderMap, Extensions),
+        headers: HeaderMap,
+        extensions: Extensions,
     ) -> Result<Self, Refusal> {
         if !events::is_accepted(given) {
             return Err(refusals::not_acceptable());
@@ -210,11 +210,11 @@ fn set_from_query(call: &mut Call, query: &str) -> Result<(), Refusal> {
                 format!("expected at most {QUERY_PARAMETERS_MAX} parameters, but there are more");
             return Err(Refusal::invalid("query", text));
         }
-        // Usually a variable of a script that is not set. Without its value, the call would affect more than was meant.
         // Clients ask for the first page with an empty token.
         if value.is_empty() && name == PAGE_TOKEN {
             continue;
         }
+        // Usually a variable of a script that is not set. Without its value, the call would affect more than was meant.
         if value.is_empty() {
             let text = format!("expected `{name}` to have a value, but it is empty");
             return Err(Refusal::invalid(&name, text));
@@ -291,9 +291,8 @@ fn call_uri(path: &str) -> Uri {
 
 /// The response over HTTP: a problem if the call failed.
 pub(super) fn to_http(response: Response<Body>) -> axum::response::Response {
-    let status = Status::from_header_map(response.headers());
     let leader = response.headers().get(FLO_LEADER).cloned();
-    let mut response = match status.filter(|status| status.code() != Code::Ok) {
+    let mut response = match transcoder::failure(response.headers()) {
         Some(status) => Problem::from(status).into_response(),
         None => response.map(axum::body::Body::new),
     };

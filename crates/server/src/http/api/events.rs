@@ -23,8 +23,8 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, Value};
 use std::convert::Infallible;
 use std::mem;
 use tokio::time::timeout;
+use tonic::Status;
 use tonic::body::Body;
-use tonic::{Code, Status};
 use tower::ServiceExt;
 
 /// The media type of server-sent events.
@@ -115,8 +115,7 @@ impl Api {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        let status = Status::from_header_map(response.headers());
-        if status.is_some_and(|status| status.code() != Code::Ok) {
+        if transcoder::failure(response.headers()).is_some() {
             return Err(to_http(response));
         }
         Ok(Updates {
@@ -237,11 +236,7 @@ impl Updates {
                 }
                 Err(trailers) => {
                     let trailers = trailers.into_trailers().unwrap_or_default();
-                    let status = Status::from_header_map(&trailers);
-                    return match status.filter(|status| status.code() != Code::Ok) {
-                        Some(status) => Err(status),
-                        None => Ok(None),
-                    };
+                    return transcoder::failure(&trailers).map_or(Ok(None), Err);
                 }
             }
         }

@@ -23,11 +23,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{self, Poll};
-use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service};
 use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
+use tonic::{Code, Status};
 
 /// The prefix of a gRPC message: one byte that says whether it is compressed, and four bytes with its length.
 pub(super) const PREFIX_BYTES: usize = 5;
@@ -232,15 +232,21 @@ pub(super) fn framed(message: DynamicMessage) -> Bytes {
     framed.freeze()
 }
 
+/// The status in the headers or trailers of a gRPC response, if the call failed.
+pub(super) fn failure(headers: &HeaderMap) -> Option<Status> {
+    let status = Status::from_header_map(headers);
+    status.filter(|status| status.code() != Code::Ok)
+}
+
 /// The only message of a response.
 async fn unary_message(response: Response<Body>) -> Result<Bytes, Status> {
-    let failure = |headers: &HeaderMap| match Status::from_header_map(headers) {
-        Some(status) if status.code() != tonic::Code::Ok => Err(status),
-        Some(_) | None => Ok(()),
-    };
-    failure(response.headers())?;
+    if let Some(failure) = failure(response.headers()) {
+        return Err(failure);
+    }
     let collected = response.into_body().collect().await?;
-    collected.trailers().map_or(Ok(()), failure)?;
+    if let Some(failure) = collected.trailers().and_then(failure) {
+        return Err(failure);
+    }
     let mut message = collected.to_bytes();
     if message.len() < PREFIX_BYTES {
         return Err(Refusal::internal("expected a response, but it is empty".to_owned()).into());
