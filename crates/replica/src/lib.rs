@@ -72,7 +72,7 @@ pub use log::record::RecordError;
 pub use log::store::LogOpenError;
 pub use network::caller::{Caller, CallerCertificate, host_of};
 pub use network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
-pub use network::host_services::{HostServices, HostServicesHandle};
+pub use network::host_services::{HostCallSender, HostServices, HostServicesHandle};
 pub use network::local::HOME_GROUP_ID;
 pub use network::protocol;
 pub use network::sockets::{Accepted, Arrivals, PlainSockets, Sockets};

@@ -14,6 +14,7 @@ use crate::fatal::FatalError;
 use crate::gauges::{self, Gauges};
 use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
+use crate::network::host_services::HostCallSender;
 use crate::network::local::HOME_GROUP_ID;
 use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
@@ -213,6 +214,12 @@ impl Replica {
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.core().applied_state.feed.subscribe()
+    }
+
+    /// What a call of a service of `target`'s host must state.
+    #[must_use]
+    pub fn host_call_sender(&self, target: NodeId) -> HostCallSender {
+        HostCallSender::new(&self.core().local.sender(target.0))
     }
 
     /// The current leader.

@@ -185,6 +185,42 @@ fn a_node_that_is_left_over_when_the_quorum_is_lost_becomes_a_new_cluster() {
 }
 
 #[test]
+fn a_member_that_is_left_running_works_for_no_new_cluster_at_its_leaders_address() {
+    let mut old = Cluster::start();
+    let files = Scratch::new();
+    let flo = old.flo();
+    let module = fixture("tally.wat");
+    let _ = flo.text(&["action", "register", "tally", "--wasm", &module]);
+    // Once each node has a worker for the action, the backup has all of them.
+    wait_until("a worker of each node", TIMEOUT, || {
+        let workers = flo.json(&["worker", "list"]);
+        match workers["items"].as_array().map(Vec::len) {
+            Some(3) => Ok(()),
+            _ => Err(workers.to_string()),
+        }
+    });
+    let file = files.path("taken.flo");
+    let _ = flo.json(&["cluster", "backup", text(&file)]);
+    let leader = old.leader();
+    let other = old.followers()[0];
+    let mut host = old.node(leader).host().clone();
+    host.data_dir = Some(files.path("restored"));
+    // The third one keeps running.
+    old.kill(other);
+    old.kill(leader);
+    let _ = restore(&file, &host);
+    let new = Cluster::on(Scratch::new(), &[host], &[]);
+    new.await_health();
+    // No task waits for the node of the other cluster.
+    for number in 1..=20_usize {
+        let key = number.to_string();
+        let invoke = ["action", "invoke", "tally", &key, "--timeout", "20s"];
+        let tally = new.flo().json(&invoke);
+        assert_eq!(tally, json!("I".repeat(number)));
+    }
+}
+
+#[test]
 fn what_cannot_be_backed_up_checked_or_restored_is_refused_with_what_to_do() {
     let cluster = Cluster::of(&[1], &[]);
     let files = Scratch::new();

@@ -3,8 +3,8 @@
 use crate::network::caller::Caller;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
-    ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
-    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
+    ProbeRequest, ProbeResponse, Sender, SnapshotPart, SnapshotResponse, StatusRequest,
+    StatusResponse, TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -77,5 +77,13 @@ pub trait PeerCalls: Send + Sync + 'static {
     /// is unknown before it is added.
     fn admits(&self, _caller: &Caller) -> bool {
         true
+    }
+
+    /// Checks the sender that a call of a service of the host states.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] if the serving side takes no messages from it.
+    fn check_sender(&self, _sender: Sender) -> PeerResult<()> {
+        Ok(())
     }
 }

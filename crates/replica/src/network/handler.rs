@@ -63,11 +63,16 @@ impl Handler {
     /// member are not refused: a leader that was removed replicates its removal.
     fn admit(&self, sender: Option<Sender>) -> PeerResult<u64> {
         let node_id = self.core.local.admit(sender)?;
+        self.check_not_removed(node_id)?;
+        Ok(node_id)
+    }
+
+    fn check_not_removed(&self, node_id: u64) -> PeerResult<()> {
         if self.core.retired_ids.contains(NodeId(node_id)) {
             let text = format!("node {node_id} was removed from the cluster");
             return Err(PeerError::Refused(text));
         }
-        Ok(node_id)
+        Ok(())
     }
 
     /// A diverged state is not sent to any peer.
@@ -272,6 +277,12 @@ impl PeerCalls for Handler {
     fn admits(&self, caller: &Caller) -> bool {
         let membership = self.core.consensus.membership();
         self.core.local.is_member_host(caller, &membership)
+    }
+
+    fn check_sender(&self, sender: Sender) -> PeerResult<()> {
+        // Such a call may have waited for its connection, so its time says nothing about the sender's clock.
+        self.core.local.check(&sender)?;
+        self.check_not_removed(sender.node_id)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The gRPC services of a host at the peer port.
 
+use crate::network::protocol::Sender;
+use prost::Message;
 use std::convert::Infallible;
 use std::future::ready;
 use std::sync::{Arc, OnceLock, Weak};
@@ -7,6 +9,7 @@ use std::task::{Context, Poll};
 use tonic::Status;
 use tonic::codegen::http::{Request, Response};
 use tonic::codegen::{Body, BoxFuture, Bytes, Service, StdError};
+use tonic::metadata::{BinaryMetadataValue, MetadataMap};
 use tonic::service::Routes;
 
 /// The gRPC services that the host of a replica offers to other members, at the port of the replica. Only members reach
@@ -27,6 +30,31 @@ impl HostServices {
     #[must_use]
     pub fn handle(&self) -> HostServicesHandle {
         HostServicesHandle(Arc::downgrade(&self.routes))
+    }
+}
+
+/// The metadata in which a call of a service of the host states its sender.
+const SENDER: &str = "flo-sender-bin";
+
+/// States the cluster, the sender and the receiver in the metadata of a call to a service of a host. A node refuses calls without it, from
+/// another cluster or for another node.
+#[derive(Clone, Debug)]
+pub struct HostCallSender(BinaryMetadataValue);
+
+impl HostCallSender {
+    pub(crate) fn new(sender: &Sender) -> Self {
+        Self(BinaryMetadataValue::from_bytes(&sender.encode_to_vec()))
+    }
+
+    /// States it in the metadata of a call.
+    pub fn state(&self, metadata: &mut MetadataMap) {
+        metadata.insert_bin(SENDER, self.0.clone());
+    }
+
+    /// The sender that a call states.
+    pub(crate) fn of(metadata: &MetadataMap) -> Option<Sender> {
+        let bytes = metadata.get_bin(SENDER)?.to_bytes().ok()?;
+        Sender::decode(bytes).ok()
     }
 }
 

@@ -104,9 +104,21 @@ impl Local {
     /// Checks the head of a message and records what it reports.
     ///
     /// # Errors
-    /// [`PeerError::Refused`] if it is from another cluster or Raft group, or for another node.
+    /// As [`Self::check`].
     pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
         let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
+        self.check(&sender)?;
+        self.clock.observe_peer(sender.node_id, sender.sent_at_ms);
+        self.client_addresses()
+            .insert(sender.node_id, sender.client_address);
+        Ok(sender.node_id)
+    }
+
+    /// Checks the head of a message.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] if it is from another cluster or Raft group, or for another node.
+    pub(crate) fn check(&self, sender: &Sender) -> Result<(), PeerError> {
         let own = self
             .cluster_id
             .get()
@@ -132,10 +144,7 @@ impl Local {
             );
             return Err(PeerError::Refused(text));
         }
-        self.clock.observe_peer(sender.node_id, sender.sent_at_ms);
-        self.client_addresses()
-            .insert(sender.node_id, sender.client_address);
-        Ok(sender.node_id)
+        Ok(())
     }
 
     /// Adds the hosts of members, as a member has named them.

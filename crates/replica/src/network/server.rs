@@ -3,7 +3,7 @@
 use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
-use crate::network::host_services::HostServicesHandle;
+use crate::network::host_services::{HostCallSender, HostServicesHandle};
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -13,17 +13,32 @@ use crate::network::protocol::{
 use crate::network::sockets::Arrivals;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use http_body_util::{BodyExt, Full, Limited};
+use std::convert::Infallible;
+use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, Service, http};
+use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Extensions, Request, Response, Status, Streaming};
 
 /// Concurrent calls on one connection. A host may have many to one member.
 const STREAMS_MAX: u32 = 4_096;
+/// The call that every caller may make.
+const PROBE: &str = "Probe";
+/// The calls whose requests are streams.
+const STREAMS: [&str; 3] = ["Append", "InstallSnapshot", "Forward"];
+/// The maximum size of the other requests, which have only a few numbers and names. In bytes.
+const UNARY_BYTES_MAX: usize = 64 << 10;
+/// The maximum time until such a request has arrived.
+const UNARY_DEADLINE: Duration = Duration::from_secs(30);
 /// How often the log says that callers are refused.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -36,8 +51,13 @@ pub(crate) fn routes(peer: Arc<dyn PeerCalls>, host_services: HostServicesHandle
     let of_peer = PeerServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let of_peer = Guarded {
+        inner: of_peer,
+        service: Arc::clone(&service),
+    };
     let of_host = InterceptedService::new(host_services, move |request: Request<()>| {
-        service.check_caller(&request)?;
+        service.check_caller(request.extensions())?;
+        service.check_sender(&request)?;
         Ok(request)
     });
     let router = Routes::new(of_peer).into_axum_router();
@@ -66,6 +86,66 @@ pub(crate) fn serve(incoming: Arrivals, routes: Routes, shutdown: CancellationTo
     });
 }
 
+/// The service of `peer`. It refuses calls from others than members before it reads their bodies, and limits the size and the arrival
+/// time of unary requests.
+#[derive(Clone)]
+struct Guarded {
+    inner: PeerServer<PeerService>,
+    service: Arc<PeerService>,
+}
+
+impl NamedService for Guarded {
+    const NAME: &'static str = <PeerServer<PeerService> as NamedService>::NAME;
+}
+
+impl Service<http::Request<Body>> for Guarded {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // The service is always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let method = request.uri().path().rsplit('/').next();
+        let is_probe = method == Some(PROBE);
+        let is_stream = method.is_some_and(|method| STREAMS.contains(&method));
+        if !is_probe && let Err(refused) = self.service.check_caller(request.extensions()) {
+            return Box::pin(ready(Ok(refused.into_http())));
+        }
+        let mut inner = self.inner.clone();
+        if is_stream {
+            return inner.call(request);
+        }
+        Box::pin(async move {
+            match whole(request).await {
+                Ok(request) => inner.call(request).await,
+                Err(refused) => Ok(refused.into_http()),
+            }
+        })
+    }
+}
+
+/// The request once its body has arrived.
+async fn whole(request: http::Request<Body>) -> Result<http::Request<Body>, Status> {
+    let (parts, body) = request.into_parts();
+    let arriving = Limited::new(body, UNARY_BYTES_MAX).collect();
+    let arrived = timeout(UNARY_DEADLINE, arriving).await;
+    let arrived = arrived
+        .map_err(|_| {
+            Status::deadline_exceeded("expected the request to arrive in time, but it did not")
+        })?
+        .map_err(|error| {
+            let text =
+                format!("expected a whole request of at most {UNARY_BYTES_MAX} bytes, but reading it failed: {error}");
+            Status::resource_exhausted(text)
+        })?;
+    let body = Body::new(Full::new(arrived.to_bytes()));
+    Ok(http::Request::from_parts(parts, body))
+}
+
 struct PeerService {
     peer: Arc<dyn PeerCalls>,
     /// When the log last said that a caller was refused.
@@ -73,10 +153,27 @@ struct PeerService {
 }
 
 impl PeerService {
+    /// Whether the caller is a member, as far as its certificate shows.
+    fn is_admitted(&self, extensions: &Extensions) -> bool {
+        let caller = extensions.get::<Caller>();
+        caller.is_some_and(|caller| self.peer.admits(caller))
+    }
+
+    /// Refuses a call of the host's services that comes from another cluster, or is meant for another node.
+    fn check_sender(&self, request: &Request<()>) -> Result<(), Status> {
+        let sender = HostCallSender::of(request.metadata());
+        let sender = sender.ok_or_else(|| {
+            Status::unavailable(
+                "expected the sender of the call, but the metadata does not state it",
+            )
+        })?;
+        let checked = self.peer.check_sender(sender);
+        checked.map_err(|error| Status::unavailable(error.to_string()))
+    }
+
     /// Refuses callers that are not members.
-    fn check_caller<T>(&self, request: &Request<T>) -> Result<(), Status> {
-        let caller = request.extensions().get::<Caller>();
-        if caller.is_some_and(|caller| self.peer.admits(caller)) {
+    fn check_caller(&self, extensions: &Extensions) -> Result<(), Status> {
+        if self.is_admitted(extensions) {
             return Ok(());
         }
         let text =
@@ -110,13 +207,11 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<AppendRequest>>,
     ) -> RpcResult<Self::AppendStream> {
-        self.check_caller(&request)?;
         let responses = self.peer.append(requests(request)).await.map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn vote(&self, request: Request<VoteRequest>) -> RpcResult<VoteResponse> {
-        self.check_caller(&request)?;
         self.peer
             .vote(request.into_inner())
             .await
@@ -128,7 +223,6 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<SnapshotPart>>,
     ) -> RpcResult<SnapshotResponse> {
-        self.check_caller(&request)?;
         let answer = self.peer.install_snapshot(requests(request)).await;
         answer.map(Response::new).map_err(status)
     }
@@ -137,7 +231,6 @@ impl Peer for PeerService {
         &self,
         request: Request<FetchSnapshotRequest>,
     ) -> RpcResult<Self::FetchSnapshotStream> {
-        self.check_caller(&request)?;
         let responses = self.peer.fetch_snapshot(request.into_inner()).await;
         Ok(Response::new(outgoing(responses.map_err(status)?)))
     }
@@ -146,7 +239,6 @@ impl Peer for PeerService {
         &self,
         request: Request<TransferLeaderRequest>,
     ) -> RpcResult<TransferLeaderResponse> {
-        self.check_caller(&request)?;
         self.peer
             .transfer_leader(request.into_inner())
             .await
@@ -158,13 +250,11 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<ForwardRequest>>,
     ) -> RpcResult<Self::ForwardStream> {
-        self.check_caller(&request)?;
         let responses = self.peer.forward(requests(request)).await.map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn status(&self, request: Request<StatusRequest>) -> RpcResult<StatusResponse> {
-        self.check_caller(&request)?;
         self.peer
             .status(request.into_inner())
             .await
@@ -173,8 +263,14 @@ impl Peer for PeerService {
     }
 
     async fn probe(&self, request: Request<ProbeRequest>) -> RpcResult<ProbeResponse> {
+        // Only members, and those that a cluster is formed of, have a say in its formation.
+        let may_form = request.get_ref().may_form && self.is_admitted(request.extensions());
+        let request = ProbeRequest {
+            may_form,
+            ..request.into_inner()
+        };
         self.peer
-            .probe(request.into_inner())
+            .probe(request)
             .await
             .map(Response::new)
             .map_err(status)

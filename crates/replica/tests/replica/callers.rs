@@ -1,13 +1,16 @@
 //! Which callers a node serves at its peer port.
 
 use crate::cluster::{Cluster, LONG};
+use flotilla_engine::NodeId;
 use flotilla_replica::protocol::peer_client::PeerClient;
 use flotilla_replica::protocol::{ProbeRequest, StatusRequest, StatusResponse};
 use flotilla_replica::{
     Accepted, Arrivals, Caller, CallerCertificate, Config, Environment, GrpcTransport,
-    HostServices, PlainSockets, Replica, Sockets, Tuning,
+    HostCallSender, HostServices, PlainSockets, Replica, Sockets, Tuning,
 };
 use futures::StreamExt;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -15,9 +18,9 @@ use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::client::Grpc;
-use tonic::codegen::Service;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::codegen::http::{Request, Response};
+use tonic::codegen::{Bytes, Service};
 use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
@@ -97,6 +100,13 @@ async fn node_with(
     replica.expect("the node starts")
 }
 
+/// Waits until the node leads its cluster.
+async fn formed(replica: &Replica) {
+    let mut leadership = replica.leadership();
+    let led = leadership.wait_for(|leadership| leadership.is_ready).await;
+    drop(led.expect("it runs"));
+}
+
 /// How the node at `address` answers a call that only members may make, and a probe.
 async fn call(address: String) -> [Result<(), Status>; 2] {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
@@ -110,14 +120,17 @@ async fn call(address: String) -> [Result<(), Status>; 2] {
     [status.map(drop), probe.map(drop)]
 }
 
-/// How the node at `address` answers a call of its host's service.
-async fn call_host(address: &str) -> Code {
+/// How the node at `address` answers a call of its host's service from this sender.
+async fn call_host(address: &str, sender: Option<&HostCallSender>) -> Code {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
     let mut client = Grpc::new(endpoint.timeout(LONG).connect_lazy());
     client.ready().await.expect("the node listens");
     let path = PathAndQuery::from_static("/test.OfHost/Call");
     let codec = ProstCodec::<StatusRequest, StatusResponse>::default();
-    let request = tonic::Request::new(StatusRequest { sender: None });
+    let mut request = tonic::Request::new(StatusRequest { sender: None });
+    if let Some(sender) = sender {
+        sender.state(request.metadata_mut());
+    }
     let answer = client.unary(request, path, codec).await;
     answer.map_or_else(|status| status.code(), |_| Code::Ok)
 }
@@ -155,10 +168,67 @@ async fn only_members_reach_the_services_of_the_host() {
     ] {
         let services = HostServices::default();
         let replica = node_with(&mut cluster, host, (&[], &services)).await;
-        let before = call_host(&address).await;
+        formed(&replica).await;
+        let sender = replica.host_call_sender(NodeId(1));
+        let before = call_host(&address, Some(&sender)).await;
         services.provide(Routes::new(OfHost));
-        let after = call_host(&address).await;
+        let after = call_host(&address, Some(&sender)).await;
         assert_eq!([before, after], expected, "{host}");
         replica.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn the_services_of_the_host_take_no_call_from_another_cluster() {
+    let mut cluster = Cluster::new(1, Tuning::default());
+    let services = HostServices::default();
+    services.provide(Routes::new(OfHost));
+    let replica = node_with(&mut cluster, "127.0.0.1", (&[], &services)).await;
+    formed(&replica).await;
+    let address = cluster.config(1).peer_listen.to_string();
+    let other = Cluster::started(1, Tuning::default()).await;
+    formed(other.node(1)).await;
+    let own = replica.host_call_sender(NodeId(1));
+    assert_eq!(call_host(&address, Some(&own)).await, Code::AlreadyExists);
+    let of_other_cluster = other.node(1).host_call_sender(NodeId(1));
+    let for_other_node = replica.host_call_sender(NodeId(2));
+    for sender in [None, Some(&of_other_cluster), Some(&for_other_node)] {
+        let code = call_host(&address, sender).await;
+        assert_eq!(code, Code::Unavailable, "{sender:?}");
+    }
+    replica.shutdown().await;
+}
+
+/// What arrives of a request of this length, and what follows.
+async fn send_part(address: String, declared: usize, sent: usize) -> Code {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    let mut channel = endpoint.connect_lazy();
+    let mut bytes = vec![0; 5 + sent];
+    bytes[1..5].copy_from_slice(
+        &u32::try_from(declared)
+            .expect("a short request")
+            .to_be_bytes(),
+    );
+    let frames = futures::stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from(bytes)))]);
+    let body = Body::new(StreamBody::new(frames.chain(futures::stream::pending())));
+    let request = Request::post(format!("http://{address}/flotilla.peer.v1.Peer/Probe"))
+        .header("content-type", "application/grpc")
+        .body(body)
+        .expect("a request");
+    std::future::poll_fn(|context| channel.poll_ready(context))
+        .await
+        .expect("the node listens");
+    let response = channel.call(request).await.expect("a response");
+    let status = Status::from_header_map(response.headers());
+    status.expect("it is refused").code()
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_refused_before_it_has_arrived() {
+    let mut cluster = Cluster::new(1, Tuning::default());
+    let replica = node(&mut cluster, "127.0.0.1", &[]).await;
+    let address = cluster.config(1).peer_listen.to_string();
+    let code = send_part(address, 1 << 20, 65 << 10).await;
+    assert_eq!(code, Code::ResourceExhausted);
+    replica.shutdown().await;
 }

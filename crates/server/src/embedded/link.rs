@@ -32,11 +32,12 @@ impl Link {
         namespace: &Namespace,
         hello: v1::WorkerMessage,
     ) -> Result<Self, Status> {
-        let leadership = context.node_gateway.of(namespace).replica().leadership();
-        let leader = leadership.borrow().leader.clone();
+        let gateway = context.node_gateway.of(namespace);
+        let replica = gateway.replica();
+        let leader = replica.leadership().borrow().leader.clone();
         let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
         let actor = ForwardedActor(Actor::System);
-        let workers = context.leaders.worker_service(&leader, actor);
+        let workers = context.leaders.worker_service((replica, &leader), actor);
         let workers = workers.map_err(|error| Status::unavailable(error.to_string()))?;
         let (outgoing, receiver) = mpsc::channel(MESSAGES_MAX);
         outgoing

@@ -4,7 +4,7 @@ use super::ForwardedActor;
 use crate::limits::{LEADER_CONNECT_DEADLINE, LEADER_KEEPALIVE};
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
 use flotilla_engine::{Actor, NodeId};
-use flotilla_replica::{HostServicesHandle, Leader, Sockets};
+use flotilla_replica::{HostCallSender, HostServicesHandle, Leader, Replica, Sockets};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tonic::body::Body;
@@ -18,7 +18,7 @@ use tower::util::BoxCloneSyncService;
 
 /// The worker service of a leader, on behalf of one actor.
 pub(crate) type LeaderWorkerService =
-    WorkerServiceClient<InterceptedService<Connection, ActorInterceptor>>;
+    WorkerServiceClient<InterceptedService<Connection, MemberCall>>;
 
 /// A connection to the services of a member, local or remote.
 type Connection = BoxCloneSyncService<HttpRequest<Body>, Response<Body>, Status>;
@@ -47,13 +47,18 @@ enum ChannelUse {
     ForwardedPolls,
 }
 
-/// States the actor of each call.
+/// States the sender and the actor of each call.
 #[derive(Clone)]
-pub(crate) struct ActorInterceptor(ForwardedActor);
+pub(crate) struct MemberCall {
+    sender: HostCallSender,
+    actor: ForwardedActor,
+}
 
-impl Interceptor for ActorInterceptor {
+impl Interceptor for MemberCall {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        self.0.clone().state(request.metadata_mut());
+        let metadata = request.metadata_mut();
+        self.sender.state(metadata);
+        self.actor.clone().state(metadata);
         Ok(request)
     }
 }
@@ -73,10 +78,10 @@ impl LeaderClients {
         }
     }
 
-    /// The worker service of this leader, on behalf of the actor.
+    /// The worker service of the leader of this replica, on behalf of the actor.
     pub(crate) fn worker_service(
         &self,
-        leader: &Leader,
+        (replica, leader): (&Replica, &Leader),
         actor: ForwardedActor,
     ) -> Result<LeaderWorkerService, InvalidAddress> {
         // A single node may listen at another address than the one in the membership, so it calls itself directly.
@@ -95,7 +100,10 @@ impl LeaderClients {
         };
         Ok(WorkerServiceClient::with_interceptor(
             connection,
-            ActorInterceptor(actor),
+            MemberCall {
+                sender: replica.host_call_sender(leader.node_id),
+                actor,
+            },
         ))
     }
 

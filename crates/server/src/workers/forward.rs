@@ -18,12 +18,12 @@ pub(super) async fn await_tasks(
     deadline: Instant,
 ) -> Result<v1::AwaitResponse, Status> {
     let namespace = request::namespace(&request.namespace)?;
-    let leadership = context.gateway.of(&namespace).replica().leadership();
-    let leader = leadership.borrow().leader.clone();
+    let replica = context.gateway.of(&namespace).replica();
+    let leader = replica.leadership().borrow().leader.clone();
     let leader = leader.filter(|leader| leader.node_id != context.node);
     let leader = leader.ok_or_else(Refusal::not_leader)?;
     let actor = ForwardedActor(context.gateway.actor().clone());
-    let workers = context.leaders.worker_service(&leader, actor);
+    let workers = context.leaders.worker_service((replica, &leader), actor);
     let workers = workers.map_err(|_| Refusal::not_leader())?;
     let mut request = tonic::Request::new(request);
     request.set_timeout(deadline.saturating_duration_since(Instant::now()));
@@ -36,13 +36,12 @@ pub(super) async fn await_tasks(
         .map_err(relay_status)
 }
 
-/// The leader's refusal unchanged; if only the connection to the leader failed, one of this node's.
+/// The leader's refusal unchanged. If the connection to the leader failed, or another node answers at its address, one of this
+/// node's: such statuses have no details.
 fn relay_status(status: Status) -> Status {
-    match status.source() {
-        None => status,
-        Some(_) => {
-            let message = "expected the leader to respond, but the connection to it failed";
-            Refusal::unavailable(message).into()
-        }
+    if status.source().is_none() && !status.details().is_empty() {
+        return status;
     }
+    let message = "expected the leader to respond, but the connection to it failed, or it took no call from this node";
+    Refusal::unavailable(message).into()
 }

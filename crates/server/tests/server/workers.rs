@@ -4,6 +4,8 @@ use crate::node::{Node, refused};
 use crate::wait::until;
 use flotilla_api::v1;
 use flotilla_engine::Actor;
+use flotilla_replica::protocol::Sender;
+use prost::Message as _;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -330,18 +332,46 @@ async fn a_poll_is_passed_on_to_the_leader_once_and_no_further() {
     let peer_address = follower.peer_address.as_ref().unwrap();
     let endpoint = Endpoint::from_shared(format!("http://{peer_address}")).unwrap();
     let mut at_peer_port = WorkerServiceClient::new(endpoint.connect_lazy());
-    let mut passed_on = Request::new(awaiting("w", 1));
+    let mut cluster = leader.cluster();
+    let status = cluster.get_status(v1::GetStatusRequest::default()).await;
+    let status = status.unwrap().into_inner();
+    let sender = Sender {
+        cluster_id: status.cluster_id,
+        node_id: status.leader_id.unwrap(),
+        target_node_id: status
+            .nodes
+            .iter()
+            .find(|node| node.address == follower.address)
+            .unwrap()
+            .node_id,
+        ..Sender::default()
+    };
     let actor = BinaryMetadataValue::from_bytes(&Actor::Anonymous.encode());
-    passed_on.metadata_mut().insert_bin("flo-actor-bin", actor);
-    let response = at_peer_port.r#await(passed_on).await;
+    let passed_on = |sender: &Sender| {
+        let mut request = Request::new(awaiting("w", 1));
+        let sender = BinaryMetadataValue::from_bytes(&sender.encode_to_vec());
+        request.metadata_mut().insert_bin("flo-sender-bin", sender);
+        request
+            .metadata_mut()
+            .insert_bin("flo-actor-bin", actor.clone());
+        request
+    };
+    let of_another_cluster = Sender {
+        cluster_id: "another".to_owned(),
+        ..sender.clone()
+    };
+    let refusal = at_peer_port.r#await(passed_on(&of_another_cluster)).await;
+    let refusal = refusal.unwrap_err();
+    assert!(refusal.message().contains("another"), "{refusal}");
+    let response = at_peer_port.r#await(passed_on(&sender)).await;
     assert_eq!(
         refused(response),
         (Code::Unavailable, "not_leader".to_owned())
     );
     // The other calls of the service are not there.
-    let heartbeat = at_peer_port
-        .heartbeat(v1::HeartbeatRequest::default())
-        .await;
+    let mut heartbeat = Request::new(v1::HeartbeatRequest::default());
+    *heartbeat.metadata_mut() = passed_on(&sender).metadata().clone();
+    let heartbeat = at_peer_port.heartbeat(heartbeat).await;
     assert_eq!(heartbeat.unwrap_err().code(), Code::Unimplemented);
     let anonymous = at_peer_port.r#await(awaiting("w", 1)).await;
     assert_eq!(anonymous.unwrap_err().code(), Code::Unavailable);
