@@ -121,7 +121,7 @@ pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
 /// A process that did not run for this long closes the connections that it accepted before.
 pub(crate) const SUSPENSION_MIN: Duration = Duration::from_secs(5);
 /// The part of the process's open files that connections of one port may take: one in this many.
-pub(crate) const FILES_PER_CONNECTION: u64 = 4;
+pub(crate) const FILES_PER_CONNECTION: u64 = 8;
 /// Rejected callers that a node remembers, so that it does not log each of their connections.
 pub(crate) const TLS_REFUSALS_MAX: usize = 64;
 /// How often the log repeats that the same caller is rejected for the same reason.

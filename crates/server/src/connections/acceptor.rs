@@ -2,6 +2,7 @@
 
 use super::admission::{Admission, Admitted};
 use super::suspensions::Suspensions;
+use crate::limits::HANDSHAKE_DEADLINE;
 use flotilla_replica::{Accepted, Arrivals, Caller};
 use futures::StreamExt;
 use std::future::Future;
@@ -13,11 +14,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::time::{Sleep, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The delay after a failed accept: the process may be out of file descriptors.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
+/// What an HTTP/2 client sends first: the connection preface of 24 bytes, and the header of its SETTINGS frame.
+const PREFACE_BYTES: usize = 24 + 9;
 /// Connections that are established and wait to be served.
 const ARRIVALS_MAX: usize = 64;
 
@@ -109,6 +113,7 @@ async fn enter<S>(
         let counted = Counted {
             stream,
             age,
+            preface: Some(Preface::new()),
             closing: Box::pin(closing.cancelled_owned()),
             _admitted: admitted,
         };
@@ -141,10 +146,42 @@ impl Age {
     }
 }
 
+/// The beginning of HTTP/2 on a connection. The server itself waits for it without a deadline.
+struct Preface {
+    bytes_left: usize,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Preface {
+    fn new() -> Self {
+        Self {
+            bytes_left: PREFACE_BYTES,
+            deadline: Box::pin(sleep(HANDSHAKE_DEADLINE)),
+        }
+    }
+
+    /// Whether the caller has sent all of it, now that this many bytes have arrived.
+    fn has_ended(&mut self, bytes: usize) -> bool {
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        self.bytes_left == 0
+    }
+
+    /// Fails at the deadline, at which the reader is woken.
+    fn check_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.deadline.as_mut().poll(context).is_pending() {
+            return Ok(());
+        }
+        let message = "the client did not send the HTTP/2 connection preface in time";
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    }
+}
+
 /// A connection that counts until it is dropped.
 struct Counted<S> {
     stream: S,
     age: Age,
+    /// `None` once the caller has begun to speak HTTP/2.
+    preface: Option<Preface>,
     /// Done once the connection must be closed.
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
     _admitted: Admitted,
@@ -169,7 +206,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         self.age.check()?;
         self.check_closing(context)?;
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let bytes_before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let bytes = buffer.filled().len() - bytes_before;
+        if let Some(preface) = &mut self.preface {
+            if preface.has_ended(bytes) {
+                self.preface = None;
+            } else if read.is_pending() {
+                preface.check_deadline(context)?;
+            }
+        }
+        read
     }
 }
 
@@ -274,6 +321,30 @@ mod tests {
         stream.writable().await.expect("it is open");
         stream.try_write(&[1]).expect("a byte is sent");
         assert!(arrivals.next().await.expect("it runs").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_a_preface_is_closed_and_one_with_it_is_kept() {
+        let (address, mut arrivals) = port(4, 4).await;
+        let mut connect = async |bytes: usize| {
+            let mut caller = TcpStream::connect(address).await.expect("a connection");
+            caller.write_all(&vec![1; bytes]).await.expect("it is open");
+            let accepted = arrivals.next().await.expect("it runs");
+            (caller, accepted.expect("it is established"))
+        };
+        // The first byte establishes the connection.
+        let (_slow_caller, mut slow) = connect(PREFACE_BYTES).await;
+        let (_caller, mut complete) = connect(1 + PREFACE_BYTES).await;
+        let read_all = async |accepted: &mut Accepted| {
+            let mut received = vec![0; PREFACE_BYTES];
+            accepted.read_exact(&mut received).await.map(drop)
+        };
+        read_all(&mut complete).await.expect("it has all of it");
+        tokio::time::pause();
+        let read = read_all(&mut slow).await.map_err(|error| error.kind());
+        assert_eq!(read, Err(io::ErrorKind::TimedOut));
+        let later = tokio::time::timeout(2 * HANDSHAKE_DEADLINE, complete.read_u8()).await;
+        assert!(later.is_err(), "it stays open");
     }
 
     #[tokio::test]
