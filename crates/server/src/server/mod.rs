@@ -434,7 +434,7 @@ fn environment(
 fn modules(config: &ServerConfig, shutdown: &CancellationToken) -> Modules {
     Modules::new(
         // The permits of compilations are the others.
-        GuestThreads::new(wasm_slots(config) + TRIALS_MAX),
+        GuestThreads::new(wasm_slots(config) + embedded::Slots::EXTRA + TRIALS_MAX),
         config.module_compiler.clone().map(Trial::new),
         shutdown.clone(),
     )
