@@ -107,7 +107,7 @@ Attacks:
   unread-small-responses  27,000 calls whose small responses are not read
   poisonous-module        A module that the compiler cannot finish, registered at each node
   hungry-guests           Calls that take 256 MiB each, at nodes with 32 slots
-  hung-disk               A write to the leader's log hangs
+  hung-disk               The file system of the leader is frozen for 8 seconds
   half-open-install       The leader stops while it sends a snapshot
 
 Options:

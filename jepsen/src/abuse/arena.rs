@@ -1,9 +1,10 @@
 //! The cluster of an attack, and the tasks of the attackers.
 
+use super::freezing_disk::{FreezingDisk, Mounted};
 use super::{Needs, memory};
-use crate::stage::faults;
 use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
 use flotilla_tests::{Certificates, Cluster, Host, Scratch, TIMEOUT, wait_until};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub(super) struct Arena {
     /// A runtime with its own thread, so that attackers do not delay honest clients.
     attackers: Runtime,
     pub(super) cluster: Cluster,
+    /// The disks of the nodes, by their ids, if they can hang. Dropped after the processes that use them.
+    disks: BTreeMap<u64, Mounted>,
     attack: CancellationToken,
     is_secured: bool,
 }
@@ -39,7 +42,13 @@ impl Arena {
     /// When they do not come up.
     pub(super) fn set(needs: &Needs) -> Self {
         let scratch = Scratch::new();
-        let hosts = IDS.map(|id| host(&scratch, id, needs));
+        let mut hosts = IDS.map(|id| host(id, needs));
+        let mut disks = BTreeMap::new();
+        for host in hosts.iter_mut().filter(|_| needs.has_freezing_disks) {
+            let disk = FreezingDisk::mount();
+            host.data_dir = Some(disk.folder().join("data"));
+            disks.insert(host.node_id, disk);
+        }
         let memory = format!("--max-memory-bytes={}", needs.memory_bytes);
         let flags = [&[memory.as_str()], needs.flags].concat();
         let cluster = if needs.is_secured {
@@ -51,6 +60,7 @@ impl Arena {
         cluster.await_health();
         Self {
             cluster,
+            disks,
             runtime: runtime(0),
             attackers: runtime(needs.attackers_nice),
             attack: CancellationToken::new(),
@@ -183,13 +193,15 @@ impl Arena {
         nodes.filter_map(flotilla_tests::Node::process_id)
     }
 
-    /// Sets how long a node's log takes to become durable.
+    /// The disk of a node.
     ///
     /// # Panics
-    /// When the file cannot be written.
-    pub(super) fn set_fsync_delay(&self, node: u64, delay: Duration) {
-        let text = delay.as_millis().to_string();
-        faults::set(self.cluster.scratch(), node, "fsync", &text);
+    /// When the attack needs no disks that can hang.
+    pub(super) fn disk(&self, node: u64) -> FreezingDisk {
+        let disk = self.disks.get(&node);
+        disk.expect("the attack needs disks that can hang")
+            .disk()
+            .clone()
     }
 }
 
@@ -206,9 +218,8 @@ fn runtime(nice: i32) -> Runtime {
     runtime.expect("a machine that runs a cluster has room for a thread")
 }
 
-fn host(scratch: &Scratch, id: u64, needs: &Needs) -> Host {
+fn host(id: u64, needs: &Needs) -> Host {
     let mut host = Host::local(id);
-    host.environment = vec![faults::variable(scratch, id)];
     if let Some(files) = needs.open_files {
         let limit = format!("--nofile={files}:{files}");
         host.launcher = vec![OsString::from("prlimit"), limit.into()];

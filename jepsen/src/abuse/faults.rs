@@ -6,12 +6,17 @@ use flotilla_tests::{TIMEOUT, wait_until};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// How long a disk hangs: longer than a leader keeps leading without it, and shorter than its node waits.
 const HANG: Duration = Duration::from_secs(8);
 
 /// The leader's disk hangs.
-pub(super) struct HungDisk;
+#[derive(Default)]
+pub(super) struct HungDisk {
+    /// Ends the hang.
+    thawing: Option<JoinHandle<()>>,
+}
 
 impl Abuse for HungDisk {
     fn name(&self) -> &'static str {
@@ -19,16 +24,28 @@ impl Abuse for HungDisk {
     }
 
     fn needs(&self) -> Needs {
-        Needs::of_leader()
+        Needs {
+            has_freezing_disks: true,
+            ..Needs::of_leader()
+        }
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {
-        let leader = arena.cluster.leader();
-        arena.set_fsync_delay(leader, HANG);
-        arena.pass(HANG / 2);
-        // The write that hangs is not affected.
-        arena.set_fsync_delay(leader, Duration::ZERO);
-        format!("a write to the leader's log takes {} s", HANG.as_secs())
+        let disk = arena.disk(arena.cluster.leader());
+        disk.freeze();
+        self.thawing = Some(arena.runtime.spawn(async move {
+            tokio::time::sleep(HANG).await;
+            disk.thaw();
+        }));
+        format!("the disk of the leader hangs for {} s", HANG.as_secs())
+    }
+
+    fn end(&mut self, arena: &mut Arena) {
+        if let Some(thawing) = self.thawing.take() {
+            let thawed = arena.runtime.block_on(thawing);
+            thawed.expect("it only sleeps and runs a command");
+        }
+        arena.cluster.await_health();
     }
 }
 

@@ -7,6 +7,7 @@ mod arena;
 mod bench;
 mod connections;
 mod faults;
+mod freezing_disk;
 mod load;
 mod memory;
 mod modules;
@@ -40,6 +41,8 @@ pub(crate) struct Needs {
     pub(crate) is_secured: bool,
     /// The limit of open files of each node, if it is not the machine's.
     pub(crate) open_files: Option<u64>,
+    /// Whether each node has a disk that can hang.
+    pub(crate) has_freezing_disks: bool,
     /// Whether the attack stops the leader: another node may lead, and its probes may fail.
     pub(crate) hits_leader: bool,
     /// How busy the honest clients are.
@@ -57,6 +60,7 @@ impl Default for Needs {
             memory_bytes: 1 << 30,
             is_secured: false,
             open_files: None,
+            has_freezing_disks: false,
             hits_leader: false,
             load: LoadKind::Busy,
             attackers_nice: 0,
@@ -122,7 +126,7 @@ pub fn all() -> Vec<Box<dyn Abuse>> {
         Box::new(responses::UnreadResponses::SMALL),
         Box::new(modules::PoisonousModule::default()),
         Box::new(modules::HungryGuests),
-        Box::new(faults::HungDisk),
+        Box::new(faults::HungDisk::default()),
         Box::new(faults::HalfOpenInstall::default()),
     ]
 }

@@ -170,6 +170,11 @@ impl AttackResult {
             ),
         );
         expect(
+            !needs.hits_leader || self.leader_changes > 0,
+            "expected the attack to stop the leader, but it still leads: the attack was too weak"
+                .to_owned(),
+        );
+        expect(
             self.throughput() >= needs.throughput_min,
             format!(
                 "expected {} % of the throughput, but it was {} %",
@@ -327,5 +332,15 @@ mod tests {
         failed.ended = vec![2];
         let failed = AttackResult::of(failed, &needs);
         assert_eq!(failed.violations.len(), 10, "{failed}");
+    }
+
+    #[test]
+    fn an_attack_on_the_leader_must_stop_it() {
+        let weak = AttackResult::of(measured(), &Needs::of_leader());
+        assert_eq!(weak.violations.len(), 1, "{weak}");
+        let mut strong = measured();
+        strong.leader_changes = 1;
+        let strong = AttackResult::of(strong, &Needs::of_leader());
+        assert!(strong.is_sound(), "{strong}");
     }
 }
