@@ -7,6 +7,7 @@ use super::process::Process;
 use super::state::State;
 use crate::context::Context;
 use crate::readiness;
+use bytes::Bytes;
 use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,12 +30,13 @@ pub(crate) struct Pages {
 struct WrittenPage {
     /// The first page has number 1.
     number: u64,
-    text: String,
+    /// Shared by its callers.
+    text: Bytes,
 }
 
 impl Pages {
     /// A page that is begun after this call; `None` if the thread that wrote it failed.
-    async fn next(&self, write: impl FnOnce() -> String + Send + 'static) -> Option<String> {
+    async fn next(&self, write: impl FnOnce() -> String + Send + 'static) -> Option<Bytes> {
         let begun_before = self.begun_count.load(Ordering::Acquire);
         // Held until the page is written, even if the caller is gone.
         let mut last = self.last.clone().lock_owned().await;
@@ -44,7 +46,7 @@ impl Pages {
         let number = self.begun_count.fetch_add(1, Ordering::AcqRel) + 1;
         // It asks the disk and reads tables.
         let written = tokio::task::spawn_blocking(move || {
-            let text = write();
+            let text = Bytes::from(write());
             *last = WrittenPage {
                 number,
                 text: text.clone(),
@@ -56,7 +58,7 @@ impl Pages {
 }
 
 /// The current page. `None` if the thread that wrote it failed.
-pub(crate) async fn scrape(context: Arc<Context>) -> Option<String> {
+pub(crate) async fn scrape(context: Arc<Context>) -> Option<Bytes> {
     let writing = context.clone();
     context.metrics.pages.next(move || write(&writing)).await
 }
@@ -332,16 +334,14 @@ mod tests {
         tokio::task::yield_now().await;
         written.send(()).expect("it waits");
         let shared: Vec<_> = join_all(others).await;
-        let shared: Vec<String> = shared
+        let shared: Vec<Bytes> = shared
             .into_iter()
             .map(|one| one.unwrap().unwrap())
             .collect();
         assert!(shared.iter().all(|one| *one == shared[0]), "{shared:?}");
-        assert_eq!(first.await.unwrap().as_deref(), Some("first"));
+        assert_eq!(first.await.unwrap(), Some(Bytes::from("first")));
         assert_eq!(pages.begun_count.load(Ordering::Acquire), 2);
-        assert_eq!(
-            pages.next(|| "later".to_owned()).await.as_deref(),
-            Some("later")
-        );
+        let later = pages.next(|| "later".to_owned()).await;
+        assert_eq!(later, Some(Bytes::from("later")));
     }
 }
