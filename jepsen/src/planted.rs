@@ -23,7 +23,7 @@ pub struct Planted {
 }
 
 /// Every bug that can be planted.
-pub const PLANTED: [Planted; 10] = [
+pub const PLANTED: [Planted; 11] = [
     Planted {
         bug: "ack-before-commit",
         workload: "register",
@@ -52,6 +52,11 @@ pub const PLANTED: [Planted; 10] = [
     Planted {
         bug: "lost-timer",
         workload: "watch",
+        nemesis: "calm",
+    },
+    Planted {
+        bug: "skipped-event",
+        workload: "events",
         nemesis: "calm",
     },
     Planted {

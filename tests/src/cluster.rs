@@ -307,6 +307,12 @@ impl Cluster {
         self.nodes.iter().map(Node::endpoint).collect()
     }
 
+    /// The HTTP addresses of the nodes, as `host:port`, in the order of their ids.
+    #[must_use]
+    pub fn http_addresses(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::http_address).collect()
+    }
+
     /// Calls to any node.
     #[must_use]
     pub fn flo(&self) -> Flo {

@@ -127,6 +127,12 @@ impl Node {
         self.settings.host.address(0).to_string()
     }
 
+    /// Its HTTP address, as `host:port`.
+    #[must_use]
+    pub fn http_address(&self) -> String {
+        self.settings.host.address(2).to_string()
+    }
+
     /// The value of a metric without labels.
     ///
     /// # Panics

@@ -105,6 +105,7 @@ impl Stage {
     pub(crate) fn nodes(&self) -> Nodes {
         Nodes {
             endpoints: self.cluster.endpoints(),
+            http_addresses: self.cluster.http_addresses(),
             tls: self.credentials.as_ref().map(Credentials::tls),
             token: None,
         }

@@ -4,6 +4,7 @@ mod approvals;
 mod calls;
 mod compensations;
 mod concurrency;
+mod event_stream;
 mod leases;
 mod loops;
 mod nodes;
@@ -83,6 +84,7 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(triggers::Triggers::default()),
         Arc::new(register::Register::default()),
         Arc::new(tokens::Tokens::default()),
-        Arc::new(watch::Watch::default()),
+        Arc::new(watch::Watch::over(watch::Protocol::Grpc)),
+        Arc::new(watch::Watch::over(watch::Protocol::Http)),
     ]
 }

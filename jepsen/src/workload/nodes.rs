@@ -19,6 +19,8 @@ const READINGS: usize = 3;
 pub struct Nodes {
     /// Their addresses, as `host:port`.
     pub endpoints: Vec<String>,
+    /// Their HTTP addresses, in the same order.
+    pub http_addresses: Vec<String>,
     /// The TLS settings, if there are any.
     pub tls: Option<TlsOptions>,
     /// The API token that clients show, if there is one.
@@ -40,6 +42,9 @@ impl Nodes {
     pub fn turned(&self, turn: usize) -> Self {
         let mut turned = self.clone();
         turned.endpoints.rotate_left(turn % self.endpoints.len());
+        turned
+            .http_addresses
+            .rotate_left(turn % self.endpoints.len());
         turned
     }
 

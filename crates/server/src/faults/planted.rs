@@ -18,6 +18,8 @@ pub(crate) enum Bug {
     InLeader(PlantedBug),
     /// A command that is sent again is applied again.
     NoDedup,
+    /// A stream of events that continues after an event lacks the next one.
+    SkippedEvent,
     /// A linearizable read returns what this node has applied.
     StaleRead,
     /// One run more than a concurrency limit says may hold a key.
@@ -95,6 +97,14 @@ fn change_definition(definition: &mut Definition) {
     }
 }
 
+/// The number of the event after which a stream of events continues.
+pub(crate) fn continued_after(seq: u64) -> u64 {
+    match has(Bug::SkippedEvent) {
+        true => seq.saturating_add(1),
+        false => seq,
+    }
+}
+
 /// The reply that is given before the command is committed, if any.
 pub(crate) fn early_reply(command: &Command) -> Option<Reply> {
     let is_early = has(Bug::AckBeforeCommit) && matches!(command.body, Body::SetKey(_));
@@ -107,6 +117,7 @@ fn named(name: &str) -> Option<Bug> {
         "double-lease" => Some(Bug::InLeader(PlantedBug::DoubleLease)),
         "lost-actor" => Some(Bug::LostActor),
         "no-dedup" => Some(Bug::NoDedup),
+        "skipped-event" => Some(Bug::SkippedEvent),
         "stale-read" => Some(Bug::StaleRead),
         "lost-timer" => Some(Bug::InLeader(PlantedBug::LostTimer)),
         "wide-limit" => Some(Bug::WideLimit),

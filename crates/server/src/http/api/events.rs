@@ -8,6 +8,7 @@ use super::refusals;
 use super::{Api, transcoder};
 use crate::connections::Busy;
 use crate::errors::Refusal;
+use crate::faults::planted;
 use crate::http::problem::Problem;
 use crate::limits::EVENT_STREAM_SILENCE_MAX;
 use axum::body::Body as HttpBody;
@@ -70,7 +71,7 @@ impl Api {
     /// Serves one call whose response is a stream of events.
     pub(super) async fn events(&self, call: EventCall) -> Response {
         let (mut after_seq, is_reconnecting) = match call.last_event_id {
-            Some(seq) => (seq, true),
+            Some(seq) => (planted::continued_after(seq), true),
             None => (call.after_seq(), false),
         };
         let mut is_reset = false;
