@@ -1,6 +1,8 @@
 //! Generates the messages and services from `proto/`, without `protoc`.
 
-use prost_reflect::{DescriptorPool, MessageDescriptor};
+use prost_reflect::{
+    DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+};
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
@@ -11,6 +13,8 @@ use std::path::PathBuf;
 const PROTO_DIRECTORY: &str = "../../proto";
 /// The option of methods that says what they need of their callers.
 const ROUTE: &str = "flotilla.rest.route";
+/// The option of fields that says which of them hold payloads.
+const FIELD: &str = "flotilla.rest.field";
 const FILES: [&str; 10] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
@@ -48,6 +52,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         named_namespaces(&compiler.descriptor_pool())?,
     )?;
 
+    fs::write(
+        output.join("redactions.rs"),
+        redactions(&compiler.descriptor_pool())?,
+    )?;
+
     // `Bytes` shares a payload with its receive buffer; `BTreeMap` keeps a stable order.
     tonic_prost_build::configure()
         .bytes(".")
@@ -57,12 +66,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn methods(pool: &DescriptorPool) -> impl Iterator<Item = MethodDescriptor> {
+    pool.services()
+        .flat_map(|service| service.methods().collect::<Vec<_>>())
+}
+
 /// The namespace that each request names, as implementations of `NamespacedRequest`.
 fn named_namespaces(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-    let methods = pool
-        .services()
-        .flat_map(|service| service.methods().collect::<Vec<_>>());
-    let requests: BTreeMap<String, MessageDescriptor> = methods
+    let requests: BTreeMap<String, MessageDescriptor> = methods(pool)
         .map(|method| (method.input().name().to_owned(), method.input()))
         .collect();
     let mut implementations = String::new();
@@ -94,22 +105,121 @@ fn permissions(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         .get_extension_by_name(ROUTE)
         .ok_or_else(|| format!("expected the option {ROUTE}, but it is not defined"))?;
     let mut rows = String::from("[");
-    for service in pool.services() {
-        for method in service.methods() {
-            let options = method.options();
-            let route = options.get_extension(&route);
-            let route = route
-                .as_message()
-                .ok_or("expected the option to be a message")?;
-            let permission = route.get_field_by_name("permission");
-            let permission = permission.as_ref().and_then(|value| value.as_str());
-            let Some(permission) = permission.filter(|text| !text.is_empty()) else {
-                let name = method.full_name();
-                return Err(format!("expected {name} to say which permission it needs").into());
-            };
-            let path = format!("/{}/{}", service.full_name(), method.name());
-            write!(rows, "({path:?}, {permission:?}),")?;
-        }
+    for method in methods(pool) {
+        let options = method.options();
+        let route = options.get_extension(&route);
+        let route = route
+            .as_message()
+            .ok_or("expected the option to be a message")?;
+        let permission = route.get_field_by_name("permission");
+        let permission = permission.as_ref().and_then(|value| value.as_str());
+        let Some(permission) = permission.filter(|text| !text.is_empty()) else {
+            let name = method.full_name();
+            return Err(format!("expected {name} to say which permission it needs").into());
+        };
+        let service = method.parent_service();
+        let path = format!("/{}/{}", service.full_name(), method.name());
+        write!(rows, "({path:?}, {permission:?}),")?;
     }
     Ok(rows + "]")
+}
+
+/// Implementations of `Redact` for all responses and for the messages in them.
+fn redactions(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let field = pool
+        .get_extension_by_name(FIELD)
+        .ok_or_else(|| format!("expected the option {FIELD}, but it is not defined"))?;
+    let mut implementations = BTreeMap::new();
+    for method in methods(pool) {
+        add_redaction(&field, &method.output(), &mut implementations)?;
+    }
+    Ok(implementations.into_values().collect())
+}
+
+/// Adds the implementations of the message and of those in it, by their names.
+fn add_redaction(
+    option: &ExtensionDescriptor,
+    message: &MessageDescriptor,
+    implementations: &mut BTreeMap<String, String>,
+) -> Result<(), Box<dyn Error>> {
+    let name = message.name().to_owned();
+    if implementations.contains_key(&name) {
+        return Ok(());
+    }
+    // A message may contain itself.
+    implementations.insert(name.clone(), String::new());
+    let mut statements = String::new();
+    for field in message.fields() {
+        if is_payload(option, &field) {
+            writeln!(statements, "self.r#{} = Default::default();", field.name())?;
+            continue;
+        }
+        let kind = match field.kind() {
+            Kind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
+            kind => kind,
+        };
+        if let Kind::Message(inner) = kind {
+            add_redaction(option, &inner, implementations)?;
+            statements.push_str(&inner_redaction(message, &field));
+        }
+    }
+    if message.get_field_by_name("redacted").is_some() {
+        statements.push_str("self.redacted = true;\n");
+    }
+    let implementation =
+        format!("impl Redact for v1::{name} {{ fn redact(&mut self) {{ {statements} }} }}");
+    implementations.insert(name, implementation);
+    Ok(())
+}
+
+/// The statement that redacts the messages in a field.
+fn inner_redaction(message: &MessageDescriptor, field: &FieldDescriptor) -> String {
+    let choice = field
+        .containing_oneof()
+        .filter(|oneof| !oneof.is_synthetic());
+    if let Some(choice) = choice {
+        let (module, member) = (snake_case(message.name()), choice.name());
+        let (choices, variant) = (camel_case(member), camel_case(field.name()));
+        return format!(
+            "if let Some(v1::{module}::{choices}::{variant}(inner)) = &mut self.r#{member} {{ inner.redact(); }}\n"
+        );
+    }
+    let inner = match field.is_map() {
+        true => "values_mut",
+        false => "iter_mut",
+    };
+    let name = field.name();
+    format!("for inner in self.r#{name}.{inner}() {{ inner.redact(); }}\n")
+}
+
+/// Whether the field holds a payload.
+fn is_payload(option: &ExtensionDescriptor, field: &FieldDescriptor) -> bool {
+    let options = field.options();
+    let option = options.get_extension(option);
+    let flag = option.as_message().and_then(|option| {
+        let value = option.get_field_by_name("payload")?;
+        value.as_bool()
+    });
+    flag.unwrap_or_default()
+}
+
+/// `RunStatus` as `run_status`.
+fn snake_case(name: &str) -> String {
+    let mut text = String::new();
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(character.to_ascii_lowercase());
+    }
+    text
+}
+
+/// `run_status` as `RunStatus`.
+fn camel_case(name: &str) -> String {
+    let words = name.split('_').map(|word| {
+        let (first, rest) = word.split_at(1);
+        first.to_ascii_uppercase() + rest
+    });
+    words.collect()
 }

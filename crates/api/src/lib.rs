@@ -31,6 +31,14 @@ impl<M> NamespacedRequest for tonic::Streaming<M> {
     }
 }
 
+/// A response, or a message in one, that may have fields with the option `payload` (X17).
+pub trait Redact {
+    /// Empties these fields, and sets `redacted` in the messages that have it.
+    fn redact(&mut self);
+}
+
+include!(concat!(env!("OUT_DIR"), "/redactions.rs"));
+
 /// The encoded file descriptor set of all protocol files, for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 

@@ -129,7 +129,6 @@ prepare_namespace! { Prompt:
     GetWorkflowRequest
     ListWorkflowsRequest
     ListRevisionsRequest
-    GetRunRequest
     GetStepOutputRequest
     GetPlanRequest
     ListRunsRequest
@@ -173,6 +172,7 @@ prepare_namespace! { Unknown:
 }
 
 prepare_namespace_and_wait! {
+    GetRunRequest.wait_ms
     GetActionRunRequest.wait_ms
     ReadRecordsRequest.block_ms
 }

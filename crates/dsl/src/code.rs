@@ -94,7 +94,7 @@ codes! {
     E509 Warning "A fallback that follows `success`, since the step has no `exhausted` transition.";
     E510 Error "A block without steps, or with both a graph and a list.";
     E511 Error "A reference from outside to a step in the block of a `forEach`.";
-    E512 Warning "Approvers, which are not enforced because the server does not identify its callers.";
+    E512 Warning "Approvers, which an open cluster does not enforce for callers without a token.";
     E513 Error "An unknown name in an expression.";
     E514 Error "A malformed duration, or one that is too long.";
     E515 Error "A transition out of its block, or a custom terminal in a handler.";

@@ -40,7 +40,8 @@ pub enum ReferenceTarget {
 pub fn unregistered(reference: &Reference) -> Finding {
     let message = match &reference.target {
         ReferenceTarget::Approvers => {
-            "approvers are not enforced, since the server does not identify its callers".to_owned()
+            "approvers are enforced only for callers with a token, because the cluster is open"
+                .to_owned()
         }
         ReferenceTarget::Action(name) => format!("action \"{name}\" is not registered yet"),
         ReferenceTarget::Workflow {
@@ -73,7 +74,7 @@ pub fn unregistered(reference: &Reference) -> Finding {
             "until it exists, the step's outcome is `target_not_found`"
         }
         ReferenceTarget::Stream { .. } => "the trigger starts with the stream's first record",
-        ReferenceTarget::Approvers => "any caller can approve or reject",
+        ReferenceTarget::Approvers => "any caller without a token can approve or reject",
     };
     let code = match &reference.target {
         ReferenceTarget::Approvers => Code::E512,

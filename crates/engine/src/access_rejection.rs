@@ -2,8 +2,8 @@
 
 use crate::access::{Grant, Permission};
 use crate::command_scope::CommandScope;
-use crate::ids::TokenId;
-use crate::limits::TOKEN_GRANTS_MAX;
+use crate::ids::{Identity, TokenId};
+use crate::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX};
 use crate::rejection_code::RejectionCode;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,15 @@ pub enum AccessRejection {
     /// A token has this secret (X6).
     #[error("expected a new secret, but a token has this one")]
     TokenSecretTaken,
+    /// The token has too many approver roles (W61).
+    #[error("expected at most {TOKEN_APPROVES_MAX} approver roles, but there are {count}")]
+    TokenApprovesInvalid {
+        /// The number of roles.
+        count: u64,
+    },
+    /// The caller is not among those who may decide about the step (W61).
+    #[error("expected a decision by an approver of the step, but \"{0}\" is not one")]
+    NotAnApprover(Identity),
     /// A caller without a credential closes the cluster (X1).
     #[error(
         "expected a token that administers the cluster, but the request shows no token: after closing, no caller could administer the cluster"
@@ -88,6 +97,8 @@ impl AccessRejection {
             Self::TokenEnded(_) => RejectionCode::TokenEnded,
             Self::TokenIdTaken(_) => RejectionCode::TokenIdTaken,
             Self::TokenSecretTaken => RejectionCode::TokenSecretTaken,
+            Self::TokenApprovesInvalid { .. } => RejectionCode::TokenApprovesInvalid,
+            Self::NotAnApprover(_) => RejectionCode::NotAnApprover,
             Self::AccessNotBootstrapped => RejectionCode::AccessNotBootstrapped,
         }
     }

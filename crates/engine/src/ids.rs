@@ -180,6 +180,8 @@ names! {
     Identity = "an identity", IDENTITY_RULE, is_identity;
     /// Who may decide an approval (W61): `user:NAME` or `role:NAME`.
     Approver = "an approver", APPROVER_RULE, is_approver;
+    /// A role that approves (W61): the `NAME` of `role:NAME`.
+    ApproverRole = "an approver role", TEXT_RULE, is_text;
     /// The comment of a decision (W61).
     Comment = "a comment", COMMENT_RULE, is_comment;
     /// A caller's id for a signal (W19).
@@ -213,6 +215,15 @@ impl Approver {
     #[must_use]
     pub fn is_user(&self) -> bool {
         self.0.starts_with("user:")
+    }
+
+    /// Whether the holder of a credential is meant, who acts for `identity` and has these roles.
+    #[must_use]
+    pub fn matches(&self, identity: &Identity, roles: &[ApproverRole]) -> bool {
+        match self.0.strip_prefix("role:") {
+            Some(name) => roles.iter().any(|role| role.as_str() == name),
+            None => self.as_str() == identity.as_str(),
+        }
     }
 }
 

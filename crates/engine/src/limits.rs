@@ -152,6 +152,8 @@ pub const ITEM_MESSAGE_BYTES_MAX: usize = 512;
 pub const FAILED_ITEMS_SHOWN_MAX: usize = 100;
 /// Approvers of a step, and its quorum (W61).
 pub const APPROVERS_MAX: usize = 100;
+/// The names of all approvers of a step together (W61). In bytes.
+pub const APPROVERS_BYTES_MAX: usize = 8 << 10;
 /// Approvers that the history names of a step (W61).
 pub const APPROVERS_SHOWN_MAX: usize = 10;
 /// The comment of a decision (W61). In bytes.
@@ -350,6 +352,8 @@ pub const NAMESPACE_TOKENS_MAX: u64 = 1_000;
 pub const CLUSTER_TOKENS_MAX: u64 = 10_000;
 /// Grants of an API token (X7).
 pub const TOKEN_GRANTS_MAX: usize = 32;
+/// Roles of approvers of one API token (W61).
+pub const TOKEN_APPROVES_MAX: usize = 32;
 /// How long an API token lives at most, unless an administrator of the cluster creates it (X7): a year, in milliseconds.
 pub const TOKEN_TTL_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 /// How long the token of `flo auth recover` lives (X4): a day, in milliseconds.
@@ -467,8 +471,10 @@ const _: () = assert!(TAKEN_OVER_BYTES_MAX < ENTRY_WRITTEN_BYTES_MAX);
 const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
 // An approval's output has the comment of each decision and again that of the last one; a quote or line break takes two.
-const _: () =
-    assert!((APPROVERS_MAX + 1) * (2 * COMMENT_BYTES_MAX + 128) + 1_024 < PAYLOAD_BYTES_MAX);
+const _: () = assert!(
+    (APPROVERS_MAX + 1) * (2 * COMMENT_BYTES_MAX + 2 * NAME_BYTES_MAX + 128) + 1_024
+        < PAYLOAD_BYTES_MAX
+);
 const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);

@@ -386,6 +386,11 @@ codes! {
     GrantExceedsOwn "grant_exceeds_own" Forbidden
         "A grant of the new credential permits more than the credential that creates it."
         => "give it a part of your own grants, which `flo auth whoami` shows";
+    NotAnApprover "not_an_approver" Forbidden
+        "The token may not decide this approval: it is not one of the approvers of the step."
+        => "`flo auth whoami` shows the identity and the approver roles of the token; the definition of the step names its approvers";
+    TokenApprovesInvalid "token_approves_invalid" Invalid
+        "The token has too many approver roles.";
     GrantOutOfScope "grant_out_of_scope" Invalid
         "A token that belongs to a namespace has a grant that holds elsewhere too."
         => "create a token of the cluster with --cluster";

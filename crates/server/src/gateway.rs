@@ -14,8 +14,8 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Rejection, Reply, TaskToken,
-    view,
+    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Permission, Rejection, Reply,
+    TaskToken, view,
 };
 use flotilla_replica::Replica;
 use std::sync::Arc;
@@ -297,6 +297,18 @@ impl<'g> GroupGateway<'g> {
         let now_ms = self.replica().now_ms();
         let judging = Judging::of(self);
         self.read_stored(|view| judging.judge(view, now_ms))?
+    }
+
+    /// Whether the caller has the permission, by what this node has applied.
+    pub(crate) fn has(&self, permission: Permission) -> Result<bool, Refusal> {
+        let now_ms = self.replica().now_ms();
+        let needed = Needed {
+            permissions: &[permission],
+            scope: &self.scope,
+        };
+        let actor = &self.authority.actor;
+        let judged = self.read_stored(|view| view::judge(view, now_ms, actor, needed))?;
+        Ok(judged.is_ok())
     }
 
     /// Checks that the caller may call at all, by what this node has applied, in whatever state the node is.

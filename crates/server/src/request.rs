@@ -3,7 +3,7 @@
 use crate::config::is_address;
 use crate::errors::Refusal;
 use crate::gateway::GroupGateway;
-use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
+use crate::limits::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX, WAIT_MS_MAX};
 use crate::span;
 use flotilla_dsl::payload;
 use flotilla_engine::ids::{NameInvalid, Namespace, OutcomeName, RunId, WorkflowVersion};
@@ -18,6 +18,7 @@ use serde_json::Number;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// More than the names and numbers of a usage take (W87). In bytes.
@@ -31,13 +32,13 @@ pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
     if text.is_empty() {
         return Ok(Namespace::default_namespace());
     }
-    named_namespace(text)
+    named_namespace("namespace", text)
 }
 
 /// A namespace that is the request's subject, so that it must be given.
-pub(crate) fn named_namespace(text: &str) -> Result<Namespace, Refusal> {
-    Namespace::new(text).map_err(|error| {
-        Refusal::from(error)
+pub(crate) fn named_namespace(field: &'static str, text: &str) -> Result<Namespace, Refusal> {
+    name(field, Namespace::new(text)).map_err(|refusal| {
+        refusal
             .with_hint("for example `shop` or `shop.eu-1`; `flo ns list` shows the existing ones")
     })
 }
@@ -60,27 +61,28 @@ pub(crate) fn address(field: &'static str, text: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid(field, message).with_hint("for example 10.0.0.4:9001"))
 }
 
-/// A validated name.
-pub(crate) fn name<T>(checked: Result<T, NameInvalid>) -> Result<T, Refusal> {
-    Ok(checked?)
+/// The validated name in this field.
+pub(crate) fn name<T>(field: &'static str, checked: Result<T, NameInvalid>) -> Result<T, Refusal> {
+    checked.map_err(|error| Refusal::invalid(field, error.to_string()))
 }
 
 /// The id of the run that a request is about; log lines of the request carry it from here on.
 pub(crate) fn run_id(text: String) -> Result<RunId, Refusal> {
-    let run_id = RunId::new(text)?;
+    let run_id = name("run_id", RunId::new(text))?;
     span::note_run(run_id.as_str());
     Ok(run_id)
 }
 
-/// An optional name; empty means none.
+/// The optional name in this field; empty means none.
 pub(crate) fn optional<T>(
+    field: &'static str,
     text: String,
     check: impl FnOnce(String) -> Result<T, NameInvalid>,
 ) -> Result<Option<T>, Refusal> {
     if text.is_empty() {
         return Ok(None);
     }
-    name(check(text)).map(Some)
+    name(field, check(text)).map(Some)
 }
 
 /// A JSON payload; empty means `default`.
@@ -126,7 +128,10 @@ pub(crate) fn version_choice(
     version: String,
     revision: u32,
 ) -> Result<Option<VersionChoice>, Refusal> {
-    match (optional(version, WorkflowVersion::new)?, revision) {
+    match (
+        optional("version", version, WorkflowVersion::new)?,
+        revision,
+    ) {
         (Some(version), 0) => Ok(Some(VersionChoice::Version(version))),
         (Some(version), revision) => Ok(Some(VersionChoice::Revision(version, revision))),
         (None, 0) => Ok(None),
@@ -244,6 +249,12 @@ pub(crate) fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Res
     Err(Refusal::invalid(field, message))
 }
 
+/// How long a call waits; `None` if it does not.
+pub(crate) fn wait(wait_ms: u64) -> Result<Option<Duration>, Refusal> {
+    within("wait_ms", wait_ms, 0..=WAIT_MS_MAX)?;
+    Ok(Some(Duration::from_millis(wait_ms)).filter(|length| !length.is_zero()))
+}
+
 /// Two fields of a request that give a time: in milliseconds since the Unix epoch, or as a delay. 0 is not given.
 pub(crate) struct DueFields {
     pub(crate) at: (&'static str, u64),
@@ -293,7 +304,7 @@ pub(crate) fn outcome(text: String) -> Result<OutcomeName, Refusal> {
         true => OUTCOME_DEFAULT.to_owned(),
         false => text,
     };
-    name(OutcomeName::new(text))
+    name("outcome", OutcomeName::new(text))
 }
 
 /// Checks the length of a text.

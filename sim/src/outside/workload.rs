@@ -343,6 +343,7 @@ pub(super) fn create_token(secret: [u64; 4]) -> (TokenId, Body) {
         name: TokenName::new("writer").expect("a valid name"),
         identity: None,
         grants: vec![grant],
+        approves: Vec::new(),
         secret,
         ttl_ms: None,
     };

@@ -39,12 +39,12 @@ fn a_response_has_every_field_and_its_payloads_keep_their_digits() {
     };
     assert_eq!(
         shown("RunStatusChange", &change),
-        r#"{"seq":7,"status":"timed_out","terminal":null,"detail":null,"output":{"amount": 1.50}}"#
+        r#"{"seq":7,"status":"timed_out","terminal":null,"detail":null,"output":{"amount": 1.50},"redacted":false}"#
     );
     let open = v1::RunStatusChange::default();
     assert_eq!(
         shown("RunStatusChange", &open),
-        r#"{"seq":0,"status":null,"terminal":null,"detail":null,"output":null}"#
+        r#"{"seq":0,"status":null,"terminal":null,"detail":null,"output":null,"redacted":false}"#
     );
 }
 

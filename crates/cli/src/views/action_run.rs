@@ -28,6 +28,8 @@ pub(crate) struct ActionRunRow {
     completed_at_ms: Option<u64>,
     available_at_ms: Option<u64>,
     lease_expires_at_ms: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 /// An action run with its input and output.
@@ -59,6 +61,7 @@ impl From<v1::ActionRun> for ActionRunRow {
             completed_at_ms: run.completed_at_ms,
             available_at_ms: run.available_at_ms,
             lease_expires_at_ms: run.lease_expires_at_ms,
+            redacted: run.redacted,
         }
     }
 }

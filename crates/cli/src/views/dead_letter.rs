@@ -18,6 +18,8 @@ pub(crate) struct DeadLetterRow {
     run_id: Option<String>,
     step: Option<String>,
     failed_at_ms: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 /// A dead letter with its input.
@@ -40,6 +42,7 @@ impl From<v1::DeadLetter> for DeadLetterRow {
             run_id: dead_letter.run_id,
             step: dead_letter.step,
             failed_at_ms: dead_letter.failed_at_ms,
+            redacted: dead_letter.redacted,
         }
     }
 }

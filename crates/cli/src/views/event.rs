@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 /// The fields that every event has; they override attributes of the same name.
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "seq",
     "at_ms",
     "raft_index",
@@ -18,6 +18,7 @@ const FIELDS: [&str; 10] = [
     "detail",
     "node_id",
     "term",
+    "redacted",
 ];
 
 /// Suffixes of attributes that are times, and their replacements in text output.
@@ -42,6 +43,8 @@ pub(crate) struct EventView {
     node_id: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     term: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
     #[serde(flatten)]
     attributes: Map<String, Value>,
 }
@@ -129,6 +132,7 @@ impl From<v1::Event> for EventView {
             detail: event.detail,
             node_id: event.node_id,
             term: event.term,
+            redacted: event.redacted,
             attributes,
         }
     }
@@ -164,6 +168,7 @@ mod tests {
             term: Some(7),
             scope: "fan/stock".to_owned(),
             visit: 2,
+            redacted: false,
         })
     }
 

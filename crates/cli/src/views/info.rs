@@ -13,6 +13,8 @@ pub(crate) struct InfoView {
     at_ms: u64,
     task: Option<TaskView>,
     content: Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 /// The task that added an entry.
@@ -38,6 +40,7 @@ impl From<v1::Info> for InfoView {
                 attempt: task.attempt,
             }),
             content: json::value(&info.content),
+            redacted: info.redacted,
         }
     }
 }
@@ -80,6 +83,7 @@ mod tests {
             at_ms: 1_000,
             content: r#"{"done": 2, "of": 10}"#.into(),
             task,
+            redacted: false,
         }
     }
 

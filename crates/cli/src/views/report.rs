@@ -46,6 +46,8 @@ struct StepView {
     ended_at_ms: Option<u64>,
     attempts: Vec<AttemptView>,
     attempts_count: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,6 +105,7 @@ impl From<v1::ReportedStep> for StepView {
             ended_at_ms: step.ended_at_ms,
             attempts: step.attempts.into_iter().map(Into::into).collect(),
             attempts_count: step.attempts_count,
+            redacted: step.redacted,
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct RunView {
     began_at_ms: Option<u64>,
     completed_at_ms: Option<u64>,
     history_event_count: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -143,6 +145,7 @@ impl From<v1::Run> for RunView {
             began_at_ms: run.began_at_ms,
             completed_at_ms: run.completed_at_ms,
             history_event_count: run.history_event_count,
+            redacted: run.redacted,
         }
     }
 }
@@ -169,6 +172,9 @@ impl RunView {
         let run = format!("{run_id}  {workflow} {version}  {status}");
         match &self.detail {
             Some(detail) => format!("{run}: {detail}"),
+            None if self.redacted => {
+                format!("{run} (payloads hidden: permission `run.payloads` is missing)")
+            }
             None => run,
         }
     }

@@ -14,6 +14,7 @@ pub(crate) struct TokenView {
     namespace: Option<String>,
     identity: String,
     grants: Vec<String>,
+    approves: Vec<String>,
     created_at_ms: u64,
     created_by: Option<String>,
     expires_at_ms: Option<u64>,
@@ -47,6 +48,7 @@ impl From<v1::Token> for TokenView {
             namespace: Some(token.namespace).filter(|namespace| !namespace.is_empty()),
             identity: token.identity,
             grants: token.grants,
+            approves: token.approves,
             created_at_ms: token.created_at_ms,
             created_by: token.created_by,
             expires_at_ms: token.expires_at_ms,
@@ -66,8 +68,12 @@ impl TokenView {
             Some(token) => format!(" by token {token}"),
             None => String::new(),
         };
+        let approves = match self.approves.as_slice() {
+            [] => String::new(),
+            roles => format!("\napproves  {}", roles.join(", ")),
+        };
         format!(
-            "token {} {:?} of {scope}\nidentity  {}\ngrants    {}\ncreated   {}{created_by}\nends      {}",
+            "token {} {:?} of {scope}\nidentity  {}\ngrants    {}{approves}\ncreated   {}{created_by}\nends      {}",
             self.id,
             self.name,
             self.identity,

@@ -30,6 +30,7 @@ pub(super) fn add(turn: &mut Turn<'_, '_>, administrator: AdministratorToken) ->
         scope: CommandScope::Cluster,
         identity: Identity::new(format!("user:{name}")).expect("it is an identity"),
         grants: vec![Grant::InCluster(ClusterRole::ClusterAdmin)],
+        approves: Vec::new(),
         secret: token.secret,
         former_secret: None,
         created_at_ms: turn.now_ms(),

@@ -1,6 +1,5 @@
 //! Creating API tokens (X7, X10).
 
-use super::actor::Actor;
 use super::authority::Authority;
 use super::grant::Grant;
 use super::judge::judge_turn;
@@ -9,8 +8,8 @@ use super::secret::SecretHash;
 use super::tokens;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
-use crate::ids::{Identity, TokenId, TokenName};
-use crate::limits::{TOKEN_GRANTS_MAX, TOKEN_TTL_MS_MAX};
+use crate::ids::{ApproverRole, Identity, TokenId, TokenName};
+use crate::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX, TOKEN_TTL_MS_MAX};
 use crate::reply::TokenCreated;
 use crate::tables::{TokenRecord, Tokens};
 use crate::turn::{Turn, TurnResult};
@@ -30,6 +29,8 @@ pub struct CreateToken {
     pub identity: Option<Identity>,
     /// What it may do. At least one.
     pub grants: Vec<Grant>,
+    /// The approver roles of its holder (W61); may be empty.
+    pub approves: Vec<ApproverRole>,
     /// The digest of its secret.
     pub secret: SecretHash,
     /// How long it lives, in milliseconds; without an end if not given.
@@ -40,12 +41,18 @@ impl CreateToken {
     /// Checks the fields, so that a server can refuse them before the proposal.
     ///
     /// # Errors
-    /// [`AccessRejection::TokenGrantsInvalid`] for no grants or too many; [`AccessRejection::GrantOutOfScope`] for one that holds
+    /// [`AccessRejection::TokenGrantsInvalid`] for no grants or too many; [`AccessRejection::TokenApprovesInvalid`] for too many
+    /// approver roles; [`AccessRejection::GrantOutOfScope`] for one that holds
     /// beyond the scope of the token.
     pub fn check(&self) -> Result<(), AccessRejection> {
         if !(1..=TOKEN_GRANTS_MAX).contains(&self.grants.len()) {
             return Err(AccessRejection::TokenGrantsInvalid {
                 count: self.grants.len() as u64,
+            });
+        }
+        if self.approves.len() > TOKEN_APPROVES_MAX {
+            return Err(AccessRejection::TokenApprovesInvalid {
+                count: self.approves.len() as u64,
             });
         }
         match self
@@ -69,6 +76,7 @@ impl CreateToken {
         self.check()?;
         self.check_ttl(turn)?;
         tokens::check_grants(turn, &self.grants)?;
+        tokens::check_approves(turn, &self.scope, &self.approves)?;
         let identity = self.identity(turn)?;
         if turn.get::<Tokens>(&self.id)?.is_some() {
             return Err(AccessRejection::TokenIdTaken(self.id).into());
@@ -82,6 +90,7 @@ impl CreateToken {
             scope: self.scope.clone(),
             identity,
             grants: self.grants.clone(),
+            approves: self.approves.clone(),
             secret: self.secret,
             former_secret: None,
             created_at_ms,
@@ -106,10 +115,7 @@ impl CreateToken {
 
     /// The identity for which the token acts. Only who may assign identities gives it another than its own.
     fn identity(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Identity> {
-        let own = match turn.actor() {
-            Actor::Token(token) => turn.get::<Tokens>(&token)?.map(|own| own.identity.clone()),
-            Actor::System | Actor::Anonymous => None,
-        };
+        let own = tokens::token_of(turn)?.map(|own| own.identity.clone());
         match (&self.identity, own) {
             (None, Some(own)) => Ok(own),
             (Some(identity), Some(own)) if *identity == own => Ok(own),

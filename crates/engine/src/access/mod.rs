@@ -39,4 +39,4 @@ pub use set_mode::SetAccessMode;
 pub(crate) use authority::Authority;
 pub(crate) use authorize::{authorize, judge_command};
 pub(crate) use judge::{judge, judge_credential, judge_turn};
-pub(crate) use tokens::{has_tokens, remove_ended_tokens};
+pub(crate) use tokens::{has_tokens, remove_ended_tokens, token_of};

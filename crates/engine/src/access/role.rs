@@ -84,7 +84,7 @@ const ADMIN: PermissionSet = EDITOR.and(&[
 roles! {
     /// A role in namespaces.
     NamespaceRole:
-    /// Reads everything but payloads and keys.
+    /// Reads everything but payloads of runs and keys.
     Viewer "viewer" VIEWER;
     /// Reads everything.
     Reader "reader" READER;

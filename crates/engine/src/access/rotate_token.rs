@@ -38,6 +38,7 @@ impl RotateToken {
         }
         // Who knows the new secret may do what the token may.
         tokens::check_grants(turn, &before.grants)?;
+        tokens::check_approves(turn, &self.scope, &before.approves)?;
         tokens::put_secret(turn, self.secret, self.id)?;
         if let Some((oldest, _)) = before.former_secret {
             turn.delete::<TokenSecrets>(&oldest.0);

@@ -3,13 +3,13 @@
 use super::actor::Actor;
 use super::authority::Authority;
 use super::grant::Grant;
-use super::judge::Evidence;
+use super::judge::{Evidence, judge_turn};
 use super::permission::Permission;
 use super::secret::SecretHash;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
 use crate::effect::Effect;
-use crate::ids::TokenId;
+use crate::ids::{ApproverRole, TokenId};
 use crate::limits::{CLUSTER_TOKENS_MAX, NAMESPACE_TOKENS_MAX, TOKEN_KEPT_MS};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
@@ -17,6 +17,7 @@ use crate::tables::{
     Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope, TokensEnding,
 };
 use crate::turn::{Turn, TurnResult};
+use std::sync::Arc;
 
 /// Ended tokens that the creation of a token deletes at most.
 const SWEPT_MAX: usize = 16;
@@ -65,6 +66,29 @@ pub(super) fn check_grants(turn: &mut Turn<'_, '_>, grants: &[Grant]) -> TurnRes
     match grants.iter().find(|grant| !grant.is_covered_by(own)) {
         None => Ok(()),
         Some(beyond) => Err(AccessRejection::GrantExceedsOwn(beyond.clone()).into()),
+    }
+}
+
+/// Checks that the turn's actor may have credentials of the scope with these approver roles made or learn their secrets
+/// (X19): it must have them itself, or may assign identities, and could so decide as any of those who have them.
+pub(super) fn check_approves(
+    turn: &mut Turn<'_, '_>,
+    scope: &CommandScope,
+    roles: &[ApproverRole],
+) -> TurnResult<()> {
+    let own = token_of(turn)?;
+    let own = own.as_ref().map_or(&[][..], |own| &own.approves);
+    if roles.iter().all(|role| own.contains(role)) {
+        return Ok(());
+    }
+    judge_turn(turn, &[Permission::IdentityAssign], scope)
+}
+
+/// The token of the turn's actor; `None` for a caller without a credential and for the cluster itself.
+pub(crate) fn token_of(turn: &mut Turn<'_, '_>) -> Result<Option<Arc<TokenRecord>>, StoreError> {
+    match turn.actor() {
+        Actor::Token(token) => turn.get::<Tokens>(&token),
+        Actor::System | Actor::Anonymous => Ok(None),
     }
 }
 

@@ -4,16 +4,18 @@ use super::failure::failed;
 use super::outcome::name;
 use super::render::{self, BAD_APPROVERS, DataContext, Mapped};
 use super::step_timer::set_deadline;
+use crate::access::token_of;
+use crate::access_rejection::AccessRejection;
 use crate::definition::{ApprovalStep, StepKind};
-use crate::ids::{Approver, Comment};
+use crate::ids::{Approver, Comment, Identity};
 use crate::json::{Json, as_string, elements, field, inside_array, quote};
-use crate::limits::{APPROVERS_MAX, APPROVERS_SHOWN_MAX};
+use crate::limits::{APPROVERS_BYTES_MAX, APPROVERS_MAX, APPROVERS_SHOWN_MAX};
 use crate::message::cut;
 use crate::store::StoreError;
 use crate::tables::{
     Activation, ActivationState, DecisionRecord, Decisions, EventKind, OpenApproval, TargetResult,
 };
-use crate::turn::{ActivationRef, LoadedRun, Turn};
+use crate::turn::{ActivationRef, LoadedRun, Turn, TurnResult};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,16 +31,15 @@ pub(super) fn begin(
         Ok(value) => value,
         Err(refused) => return Ok(Some(refused.ends_step(turn, run, Mapped::Approvers))),
     };
-    let mut approvers = match approvers(&value, step.quorum) {
+    let approvers = match approvers(&value, step.quorum) {
         Ok(approvers) => approvers,
         Err(message) => return Ok(Some(failed(turn, run, BAD_APPROVERS, cut(&message)))),
     };
     let deadline_at_ms = set_deadline(turn, run.at(active), step.timeout_ms);
-    let approvers_count = u16::try_from(approvers.len()).expect("a bounded number");
-    approvers.truncate(APPROVERS_SHOWN_MAX);
+    let shown = approvers.iter().take(APPROVERS_SHOWN_MAX);
     let kind = EventKind::ApprovalOpened {
-        approvers,
-        approvers_count,
+        approvers: shown.cloned().collect(),
+        approvers_count: u16::try_from(approvers.len()).expect("a bounded number"),
         quorum: step.quorum,
         deadline_at_ms,
     };
@@ -46,6 +47,7 @@ pub(super) fn begin(
     active.state = ActivationState::Approval(OpenApproval {
         approvals_count: 0,
         deadline_at_ms,
+        approvers,
     });
     Ok(None)
 }
@@ -69,6 +71,12 @@ fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
         let approver = as_string(element).ok_or_else(not_text)?;
         approvers.push(Approver::new(approver).map_err(|invalid| invalid.to_string())?);
     }
+    let bytes: usize = approvers.iter().map(|one| one.as_str().len()).sum();
+    if bytes > APPROVERS_BYTES_MAX {
+        return Err(format!(
+            "expected approvers of at most {APPROVERS_BYTES_MAX} bytes together, but they have {bytes}"
+        ));
+    }
     let users: BTreeSet<&Approver> = approvers.iter().collect();
     let are_all_users = !users.is_empty() && users.iter().all(|approver| approver.is_user());
     if are_all_users && users.len() < usize::from(quorum) {
@@ -78,6 +86,27 @@ fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
         ));
     }
     Ok(approvers)
+}
+
+/// Who decides: the identity of the turn's actor, or `None` for a caller without a credential, which only an open cluster serves.
+///
+/// # Errors
+/// The identity is not among the approvers of the step.
+pub(super) fn decider(
+    turn: &mut Turn<'_, '_>,
+    open: &OpenApproval,
+) -> TurnResult<Option<Identity>> {
+    let Some(token) = token_of(turn)? else {
+        return Ok(None);
+    };
+    let identity = &token.identity;
+    let mut approvers = open.approvers.iter();
+    let is_approver = open.approvers.is_empty()
+        || approvers.any(|approver| approver.matches(identity, &token.approves));
+    match is_approver {
+        true => Ok(Some(identity.clone())),
+        false => Err(AccessRejection::NotAnApprover(identity.clone()).into()),
+    }
 }
 
 /// Adds a decision; returns what the step ends with, or `None` if it needs more approvals.
@@ -92,14 +121,21 @@ pub(super) fn decide(
     let (ActivationState::Approval(open), StepKind::Approval(step)) = (&active.state, step) else {
         panic!("the step waits for a decision")
     };
-    let mut open = *open;
-    let DecisionRecord { is_approved, .. } = decision;
-    run.note(active, EventKind::ApprovalDecided { is_approved });
+    let mut open = open.clone();
+    let DecisionRecord {
+        is_approved,
+        ref actor,
+        ..
+    } = decision;
+    let kind = EventKind::ApprovalDecided {
+        is_approved,
+        actor: actor.clone(),
+    };
+    run.note(active, kind);
     let at = run.at(active);
-    // Each decision before this one was an approval.
-    turn.put::<Decisions>(&(at.run, at.activation, open.approvals_count), decision);
-    open.approvals_count += u16::from(is_approved);
-    if is_approved && open.approvals_count < step.quorum {
+    let decisions_count = store(turn, at, decision)?;
+    if is_approved && decisions_count < step.quorum {
+        open.approvals_count = decisions_count;
         active.state = ActivationState::Approval(open);
         return Ok(None);
     }
@@ -113,6 +149,27 @@ pub(super) fn decide(
         output: Some(run.store_payload(turn, output)),
         ..TargetResult::of_engine(name::of(outcome))
     }))
+}
+
+/// Stores a decision after the others, in place of an earlier one of the same identity. Returns how many there are: all before
+/// this one are approvals.
+fn store(
+    turn: &mut Turn<'_, '_>,
+    at: ActivationRef,
+    decision: DecisionRecord,
+) -> Result<u16, StoreError> {
+    let mut decisions = take_decisions(turn, at)?;
+    let is_of_other =
+        |other: &DecisionRecord| other.actor.is_none() || other.actor != decision.actor;
+    decisions.retain(|earlier| is_of_other(earlier));
+    decisions.push(Arc::new(decision));
+    let mut count = 0;
+    for decision in decisions {
+        let decision = Arc::unwrap_or_clone(decision);
+        turn.put::<Decisions>(&(at.run, at.activation, count), decision);
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Deletes the decisions about a step; returns the output of the step, which ends with `outcome`, and why it has failed, if
@@ -133,17 +190,14 @@ pub(super) fn end(
         outcome == name::APPROVED,
         outcome == name::TIMEOUT
     );
-    write_actor(
-        last.and_then(|decision| decision.comment.as_ref()),
-        &mut text,
-    );
+    write_decider(last.map(|decision| &**decision), &mut text);
     text.push_str(",\"decisions\":[");
     for (position, decision) in decisions.iter().enumerate() {
         if position > 0 {
             text.push(',');
         }
         text.push('{');
-        write_actor(decision.comment.as_ref(), &mut text);
+        write_decider(Some(decision), &mut text);
         let DecisionRecord {
             is_approved, at_ms, ..
         } = **decision;
@@ -160,11 +214,19 @@ pub(super) fn end(
     Ok(Json::from_checked(text))
 }
 
-/// Writes who decided and what they said. The server does not know its callers, so the actor is null.
-fn write_actor(comment: Option<&Comment>, text: &mut String) {
-    text.push_str("\"actor\":null,\"comment\":");
-    match comment {
-        Some(comment) => quote(comment.as_str(), text),
+/// Writes who decided and what they said.
+fn write_decider(decision: Option<&DecisionRecord>, text: &mut String) {
+    let actor = decision.and_then(|decision| decision.actor.as_ref());
+    let comment = decision.and_then(|decision| decision.comment.as_ref());
+    text.push_str("\"actor\":");
+    write_optional(actor.map(Identity::as_str), text);
+    text.push_str(",\"comment\":");
+    write_optional(comment.map(Comment::as_str), text);
+}
+
+fn write_optional(value: Option<&str>, text: &mut String) {
+    match value {
+        Some(value) => quote(value, text),
         None => text.push_str("null"),
     }
 }

@@ -45,7 +45,11 @@ impl DecideApproval {
         )?;
         let active = run.take(turn, activation)?;
         let mut active = active.expect("the step that waits was found in this turn");
+        let ActivationState::Approval(open) = &active.state else {
+            panic!("the step waits for a decision")
+        };
         let decision = DecisionRecord {
+            actor: approval::decider(turn, open)?,
             is_approved: self.is_approved,
             comment: self.comment.clone(),
             at_ms: turn.now_ms(),

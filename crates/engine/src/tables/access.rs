@@ -3,7 +3,7 @@
 use super::tables;
 use crate::access::{AccessMode, Actor, Grant, SecretHash};
 use crate::command_scope::CommandScope;
-use crate::ids::{Identity, TokenId, TokenName};
+use crate::ids::{ApproverRole, Identity, TokenId, TokenName};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -42,6 +42,8 @@ pub struct TokenRecord {
     pub identity: Identity,
     /// What it may do.
     pub grants: Vec<Grant>,
+    /// The approver roles of its holder (W61).
+    pub approves: Vec<ApproverRole>,
     /// Its secret.
     pub secret: SecretHash,
     /// The secret before the last rotation, if there was one, and when it ends, in milliseconds.

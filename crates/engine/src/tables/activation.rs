@@ -5,7 +5,7 @@ use super::{
     tables,
 };
 use crate::definition::{CallRole, Definition, StepIndex};
-use crate::ids::{ActionRunNumber, OutcomeName, RunNumber, ScopeNumber, SignalType};
+use crate::ids::{ActionRunNumber, Approver, OutcomeName, RunNumber, ScopeNumber, SignalType};
 use crate::mostly_default::{ConstDefault, MostlyDefault};
 use serde::{Deserialize, Serialize};
 
@@ -186,12 +186,14 @@ pub struct SignalWait {
 }
 
 /// A wait for a decision (W61).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenApproval {
     /// How many have approved.
     pub approvals_count: u16,
     /// When the wait expires, in milliseconds; `None` if it does not.
     pub deadline_at_ms: Option<u64>,
+    /// Who may decide; empty for everyone.
+    pub approvers: Vec<Approver>,
 }
 
 /// The output of a step, before it is checked against its schema (W67).

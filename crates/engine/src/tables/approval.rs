@@ -1,11 +1,11 @@
 //! Decisions about approvals (W61).
 
 use super::tables;
-use crate::ids::{Comment, RunNumber};
+use crate::ids::{Comment, Identity, RunNumber};
 use serde::{Deserialize, Serialize};
 
 tables! {
-    /// By run, activation of the step and arrival, from 0. Live until the step is left.
+    /// By run, activation of the step and position, from 0: the oldest first, and one for each identity. Live until the step is left.
     82 Decisions((RunNumber, u64, u16)) -> DecisionRecord;
 }
 
@@ -14,6 +14,8 @@ tables! {
 pub struct DecisionRecord {
     /// Whether it is an approval; otherwise, it is a rejection.
     pub is_approved: bool,
+    /// The identity that made it; `None` for a caller without a credential.
+    pub actor: Option<Identity>,
     /// Its comment.
     pub comment: Option<Comment>,
     /// When it was made, in milliseconds.

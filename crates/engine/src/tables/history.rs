@@ -5,8 +5,8 @@ mod encoding;
 use super::{PayloadRef, Phase, PlanEvent, ScopeId, StepResult, StepTimeout, TaskError, tables};
 use crate::definition::{StepIndex, Target, TerminalStatus, TriggerIndex};
 use crate::ids::{
-    ActionName, ActionRunNumber, Approver, NodeId, OutcomeName, RunId, RunNumber, SignalId,
-    SignalType, StateKey, StreamName, WorkerId, WorkflowVersion,
+    ActionName, ActionRunNumber, Approver, Identity, NodeId, OutcomeName, RunId, RunNumber,
+    SignalId, SignalType, StateKey, StreamName, WorkerId, WorkflowVersion,
 };
 use crate::limits::{EVENT_BYTES, RECORD_ID_BYTES};
 use crate::stream::RecordId;
@@ -137,8 +137,10 @@ impl EventKind {
             | Self::SwitchTaken { .. }
             | Self::RecordEmitted { .. }
             | Self::WaitStarted { .. }
-            | Self::ApprovalDecided { .. }
             | Self::IterationEnded { .. } => 0,
+            Self::ApprovalDecided { actor, .. } => {
+                actor.as_ref().map_or(0, |actor| actor.as_str().len())
+            }
             Self::ApprovalOpened { approvers, .. } => {
                 list_bytes(approvers.iter().map(Approver::as_str))
             }
@@ -456,6 +458,8 @@ pub enum EventKind {
     ApprovalDecided {
         /// Whether it is an approval; otherwise, it is a rejection.
         is_approved: bool,
+        /// The identity that made it; `None` for a caller without a credential.
+        actor: Option<Identity>,
     },
     /// An iteration of a step has ended (W57).
     IterationEnded {

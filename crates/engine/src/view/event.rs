@@ -4,7 +4,7 @@ use super::event_type::EventType;
 use super::plan_event;
 use super::scope_tree::ScopeKind;
 use crate::definition::{CallRole, Definition, StepIndex, TriggerIndex};
-use crate::ids::{ActionRunNumber, Approver, NodeId, RunId, SignalId, StateKey};
+use crate::ids::{ActionRunNumber, Approver, Identity, NodeId, RunId, SignalId, StateKey};
 use crate::json::quote;
 use crate::scope_path;
 use crate::stream::RecordId;
@@ -300,8 +300,10 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
         EventKind::Plan(event) => plan_event::detail(event),
         EventKind::IterationEnded { index, .. } => index.to_string(),
-        EventKind::ApprovalDecided { is_approved: true } => "approved".to_owned(),
-        EventKind::ApprovalDecided { is_approved: false } => "rejected".to_owned(),
+        EventKind::ApprovalDecided { is_approved, .. } => {
+            let decision = if *is_approved { "approved" } else { "rejected" };
+            decision.to_owned()
+        }
         EventKind::ScopeStarted => scope_kind(definition, event).to_owned(),
         EventKind::BranchJoined { position, .. } => branch_name(definition, event, *position),
     }
@@ -487,9 +489,10 @@ fn of_wait(kind: &EventKind) -> Attributes {
             .number("approvers_count", u64::from(*approvers_count))
             .number("quorum", u64::from(*quorum))
             .optional_number("deadline_at_ms", *deadline_at_ms),
-        EventKind::ApprovalDecided { is_approved } => {
+        EventKind::ApprovalDecided { is_approved, actor } => {
             let approved = if *is_approved { "true" } else { "false" };
-            none.raw("approved", approved)
+            let actor = actor.as_ref().map(Identity::as_str);
+            none.raw("approved", approved).optional("actor", actor)
         }
         _ => none,
     }

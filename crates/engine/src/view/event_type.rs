@@ -96,7 +96,7 @@ types! {
     SignalTimeout "signal_timeout" "The step's wait for a signal expired." ["the next step or terminal"] [];
     ApprovalOpened "approval_opened" "The step started to wait for a decision." ["the step"]
         ["approvers" "approvers_count" "quorum" "deadline_at_ms"];
-    ApprovalDecided "approval_decided" "The step received a decision." ["`approved` or `rejected`"] ["approved"];
+    ApprovalDecided "approval_decided" "The step received a decision." ["`approved` or `rejected`"] ["approved" "actor"];
     ActionNotFound "action_not_found" "The step's action is not registered." ["the action"] [];
     ActionDisabled "action_disabled" "The step's action is disabled." ["the action"] [];
     ChildRefused "child_refused" "The child workflow does not exist, is disabled, or is at a concurrency limit." ["the reason"] [];

@@ -33,9 +33,9 @@ use flotilla_engine::definition::{
     TerminalStatus, Timeouts, Timing, Tracking, Trigger,
 };
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Namespace, OutcomeName, RunId,
-    RunNumber, ScopePathText, SignalId, SignalType, StepName, WorkerId, WorkflowName,
-    WorkflowVersion,
+    ActionName, ActionRunNumber, Approver, Comment, IdempotencyKey, Identity, Namespace,
+    OutcomeName, RunId, RunNumber, ScopePathText, SignalId, SignalType, StepName, WorkerId,
+    WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::rows::{
@@ -99,6 +99,10 @@ pub(crate) fn step() -> StepName {
 
 pub(crate) fn comment() -> Comment {
     Comment::new("well done").expect("a comment")
+}
+
+pub(crate) fn identity() -> Identity {
+    Identity::new("user:ana").expect("an identity")
 }
 
 pub(crate) fn approver() -> Approver {

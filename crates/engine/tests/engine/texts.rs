@@ -463,6 +463,8 @@ fn of_access() -> impl Iterator<Item = Rejection> {
         AccessRejection::TokenEnded(token),
         AccessRejection::TokenIdTaken(token),
         AccessRejection::TokenSecretTaken,
+        AccessRejection::TokenApprovesInvalid { count: 33 },
+        AccessRejection::NotAnApprover(samples::identity()),
         AccessRejection::AccessNotBootstrapped,
     ];
     rejections.into_iter().map(Rejection::from)

@@ -9,8 +9,8 @@ use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::members::ForwardedActor;
 use crate::request;
-use flotilla_api::NamespacedRequest;
-use flotilla_engine::{Actor, SecretHash};
+use flotilla_api::{NamespacedRequest, Redact};
+use flotilla_engine::{Actor, Permission, SecretHash};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,6 +27,8 @@ pub(crate) struct CallContext {
     secret: Option<SecretHash>,
     /// How many changes of the access mode and of tokens there were when the caller was judged last.
     access_seen: Arc<AtomicU64>,
+    /// Whether the caller may not read the payloads in responses (X17).
+    is_redacted: bool,
 }
 
 impl CallContext {
@@ -40,8 +42,9 @@ impl CallContext {
         node: &Arc<Context>,
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
-        let context = Self::authenticated(node, request).await?;
-        if Self::needs(request).is_of_cluster() {
+        let mut context = Self::authenticated(node, request).await?;
+        let needs = Self::needs(request);
+        if needs.is_of_cluster() {
             context.gateway.home().check_here()?;
             return Ok(context);
         }
@@ -50,7 +53,13 @@ impl CallContext {
         }
         let deadline = deadline::of(request.metadata());
         match request.get_ref().named_namespace().map(request::namespace) {
-            Some(Ok(namespace)) => context.gateway.of(&namespace).check(deadline).await?,
+            Some(Ok(namespace)) => {
+                let gateway = context.gateway.of(&namespace);
+                gateway.check(deadline).await?;
+                // Nothing changes the rights of a token but its end.
+                context.is_redacted =
+                    needs.may_redact() && !gateway.has(Permission::RunPayloads)?;
+            }
             // The handler judges the caller in the namespace that it finds, or refuses the invalid name.
             Some(Err(_)) | None => context.gateway.check_caller(deadline).await?,
         }
@@ -132,8 +141,17 @@ impl CallContext {
             node: Arc::clone(node),
             gateway,
             secret: None,
+            is_redacted: false,
             access_seen: Arc::new(AtomicU64::new(*node.watchers.access.borrow())),
         }
+    }
+
+    /// What the caller may read of a response.
+    pub(crate) fn visible<R: Redact>(&self, mut response: R) -> R {
+        if self.is_redacted {
+            response.redact();
+        }
+        response
     }
 
     /// The digest of the secret that the caller has shown, if it is known here.

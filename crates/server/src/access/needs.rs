@@ -41,6 +41,14 @@ impl Needs {
         }
     }
 
+    /// Whether a response may have payloads that the caller may not read (X17).
+    pub(crate) fn may_redact(self) -> bool {
+        match self {
+            Self::Credential | Self::TaskToken => false,
+            Self::Permission(permissions) => permissions.contains(&Permission::RunRead),
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         match text {
             "credential" => return Some(Self::Credential),
@@ -57,6 +65,57 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_api::json::DESCRIPTORS;
+    use flotilla_engine::NamespaceRole;
+    use prost_reflect::{ExtensionDescriptor, Kind, MessageDescriptor};
+    use std::collections::BTreeSet;
+
+    /// Whether the message may have payloads.
+    fn has_payload(
+        option: &ExtensionDescriptor,
+        message: &MessageDescriptor,
+        seen: &mut BTreeSet<String>,
+    ) -> bool {
+        seen.insert(message.full_name().to_owned())
+            && message.fields().any(|field| {
+                let options = field.options();
+                let option_value = options.get_extension(option);
+                let flags = option_value.as_message();
+                let flag = flags.and_then(|flags| flags.get_field_by_name("payload")?.as_bool());
+                match field.kind() {
+                    _ if flag == Some(true) => true,
+                    Kind::Message(inner) => has_payload(option, &inner, seen),
+                    _ => false,
+                }
+            })
+    }
+
+    #[test]
+    fn only_calls_that_read_runs_may_have_to_hide_payloads() {
+        let option = DESCRIPTORS.get_extension_by_name("flotilla.rest.field");
+        let option = option.expect("it is defined");
+        let mut shown_count = 0;
+        for service in DESCRIPTORS.services() {
+            for method in service.methods() {
+                if !has_payload(&option, &method.output(), &mut BTreeSet::new()) {
+                    continue;
+                }
+                let path = format!("/{}/{}", service.full_name(), method.name());
+                let needs = Needs::of_path(&path).expect("an RPC");
+                let Needs::Permission(permissions) = needs else {
+                    panic!("{path} shows payloads to any caller");
+                };
+                let mut roles = NamespaceRole::ALL.iter().map(|role| role.permissions());
+                let is_hidden = roles.all(|role| {
+                    let may_call = permissions.iter().any(|one| role.has(*one));
+                    !may_call || needs.may_redact() || role.has(Permission::RunPayloads)
+                });
+                assert!(is_hidden, "{path}");
+                shown_count += 1;
+            }
+        }
+        assert!(shown_count > 8, "{shown_count}");
+    }
 
     #[test]
     fn the_annotation_of_every_rpc_is_understood() {

@@ -50,6 +50,7 @@ pub(crate) fn row(row: ActionRunRow) -> v1::ActionRun {
         completed_at_ms: record.completed_at_ms,
         available_at_ms: None,
         lease_expires_at_ms: record.lease.and_then(|lease| lease.ends_at_ms()),
+        redacted: false,
     }
 }
 

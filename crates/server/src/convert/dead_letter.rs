@@ -40,5 +40,6 @@ pub(crate) fn row(dead_letter: DeadLetterView, action: &ActionName) -> v1::DeadL
         run_id,
         step,
         failed_at_ms: record.died_at_ms,
+        redacted: false,
     }
 }

@@ -17,5 +17,6 @@ pub(crate) fn message(view: EventView) -> v1::Event {
         term: view.term,
         scope: view.scope,
         visit: view.visit,
+        redacted: false,
     }
 }

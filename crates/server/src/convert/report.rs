@@ -20,6 +20,7 @@ pub(crate) fn step(step: ReportedStep) -> v1::ReportedStep {
         attempts: step.attempts.into_iter().map(attempt).collect(),
         attempts_count: step.attempts_count,
         active: step.is_active,
+        redacted: false,
     }
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn message(view: RunView) -> v1::Run {
         previous_attempt: view.attempts.previous.map(|id| id.to_string()),
         next_attempt: view.attempts.next.map(|id| id.to_string()),
         latest_attempt: view.attempts.latest.map(|id| id.to_string()),
+        redacted: false,
     }
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn status_change(summary: RunSummary) -> v1::RunStatusChange {
         terminal: summary.terminal,
         detail: summary.detail,
         output: summary.output.as_ref().map(json),
+        redacted: false,
     }
 }
 

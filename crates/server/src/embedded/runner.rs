@@ -67,7 +67,7 @@ impl Runner {
         task: v1::TaskAssignment,
         ticket: SlotTicket,
     ) -> Result<Report, Refusal> {
-        let action = request::name(ActionName::new(task.action.clone()))?;
+        let action = request::name("action", ActionName::new(task.action.clone()))?;
         let key = (namespace.clone(), action);
         let wasm = &self.context.metrics.wasm;
         let prepared = self.prepare(&key, ticket).await;

@@ -2,7 +2,6 @@
 
 use super::reason::ServerCode;
 use super::refusal::Refusal;
-use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{AccessRejection, Rejection, StartRejection};
 use flotilla_replica::{
@@ -222,17 +221,6 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<NameInvalid> for Refusal {
-    fn from(error: NameInvalid) -> Self {
-        let noun = error.noun;
-        let field = noun
-            .strip_prefix("a ")
-            .or_else(|| noun.strip_prefix("an "))
-            .unwrap_or(noun);
-        Self::invalid(field, error.to_string())
-    }
-}
-
 fn no_leader() -> Refusal {
     let message = "expected a leader to respond in time, but this node finds none";
     Refusal::new(ServerCode::NoLeader, message)
@@ -391,12 +379,5 @@ mod tests {
         );
         assert!(Refusal::from(SubmitError::Unknown).may_succeed_later());
         assert!(!Refusal::from(Rejection::RequestIdReused).may_succeed_later());
-    }
-
-    #[test]
-    fn a_bad_name_says_what_kind_of_name_it_was_to_be() {
-        let refusal = Refusal::from(WorkflowName::new("a:b").unwrap_err());
-        assert_eq!(said(&refusal), (Code::InvalidArgument, "invalid_argument"));
-        assert_eq!(refusal.violations[0].field, "workflow name");
     }
 }

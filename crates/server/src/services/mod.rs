@@ -20,9 +20,11 @@ pub(crate) use plan::Plans;
 pub(crate) use stream::Streams;
 pub(crate) use workflow::Workflows;
 
+use crate::access::CallContext;
 use crate::deadline;
 use crate::errors::Refusal;
 use crate::sending::ResponseMemory;
+use flotilla_api::Redact;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{VersionChoice, view};
@@ -30,19 +32,21 @@ use prost::Message;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
-/// Serves one call: takes the request and its deadline, returns the response, whose memory counts until it is sent.
+/// Serves one call: takes the request and its deadline, returns what the caller may see of the response, whose memory counts
+/// until it is sent.
 pub(crate) async fn serve_call<RequestBody, ResponseBody, Serving>(
+    context: &CallContext,
     request: Request<RequestBody>,
     serve: impl FnOnce(Instant, RequestBody) -> Serving,
 ) -> Result<Response<ResponseBody>, Status>
 where
     Serving: Future<Output = Result<ResponseBody, Refusal>>,
-    ResponseBody: Message,
+    ResponseBody: Message + Redact,
 {
     let deadline = deadline::of(request.metadata());
     let memory = ResponseMemory::of(&request)?;
     let response = serve(deadline, request.into_inner()).await?;
-    Ok(memory.respond(response)?)
+    Ok(memory.respond(context.visible(response))?)
 }
 
 /// Serves one call whose response is a stream: takes the request, its deadline and the memory of the messages.

@@ -37,7 +37,7 @@ impl NamespaceService for Namespaces {
         call: Call<v1::CreateNamespaceRequest>,
     ) -> CallResult<v1::CreateNamespaceResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             create(&context, request, deadline)
         })
         .await
@@ -48,7 +48,10 @@ impl NamespaceService for Namespaces {
         call: Call<v1::ListNamespacesRequest>,
     ) -> CallResult<v1::ListNamespacesResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| list(&context, request, deadline)).await
+        serve_call(&context, call, |deadline, request| {
+            list(&context, request, deadline)
+        })
+        .await
     }
 
     async fn delete_namespace(
@@ -56,7 +59,7 @@ impl NamespaceService for Namespaces {
         call: Call<v1::DeleteNamespaceRequest>,
     ) -> CallResult<v1::DeleteNamespaceResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             delete(&context, request, deadline)
         })
         .await
@@ -73,7 +76,7 @@ async fn create(
         request_id: Some(request::request_id(&request.request_id)?),
         // Unlike elsewhere, an empty name is invalid: no caller means to create or delete
         // `default`.
-        scope: request::named_namespace(&request.name)?,
+        scope: request::named_namespace("name", &request.name)?,
         body: exercise::create_namespace(home.engine_version()),
     };
     let reply::NamespaceCreated { is_new } = home.submit(command, deadline).await?;
@@ -118,7 +121,7 @@ async fn delete(
     request: v1::DeleteNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteNamespaceResponse, Refusal> {
-    let namespace = request::named_namespace(&request.name)?;
+    let namespace = request::named_namespace("name", &request.name)?;
     let mut request_id = request::request_id(&request.request_id)?;
     let mut deleted = false;
     loop {

@@ -35,7 +35,10 @@ impl PlanService for Plans {
         call: Request<v1::GetPlanRequest>,
     ) -> Result<Response<v1::PlanStatus>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| get(&context, request, deadline)).await
+        serve_call(&context, call, |deadline, request| {
+            get(&context, request, deadline)
+        })
+        .await
     }
 
     async fn reset_plan(
@@ -43,7 +46,10 @@ impl PlanService for Plans {
         call: Request<v1::ResetPlanRequest>,
     ) -> Result<Response<v1::ResetPlanResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| reset(&context, request, deadline)).await
+        serve_call(&context, call, |deadline, request| {
+            reset(&context, request, deadline)
+        })
+        .await
     }
 }
 
@@ -55,8 +61,8 @@ async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
     let name = PlanRef {
-        workflow: request::name(WorkflowName::new(request.workflow))?,
-        plan: request::name(PlanName::new(request.plan))?,
+        workflow: request::name("workflow", WorkflowName::new(request.workflow))?,
+        plan: request::name("plan", PlanName::new(request.plan))?,
     };
     let now_ms = gateway.replica().now_ms();
     let look_up = |reader: &dyn Reader| {
@@ -82,9 +88,9 @@ async fn reset(
     deadline: Instant,
 ) -> Result<v1::ResetPlanResponse, Refusal> {
     let body = ResetPlan {
-        workflow: request::name(WorkflowName::new(request.workflow))?,
-        plan: request::name(PlanName::new(request.plan))?,
-        executor: request::optional(request.executor, ExecutorName::new)?,
+        workflow: request::name("workflow", WorkflowName::new(request.workflow))?,
+        plan: request::name("plan", PlanName::new(request.plan))?,
+        executor: request::optional("executor", request.executor, ExecutorName::new)?,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),

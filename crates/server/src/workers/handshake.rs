@@ -25,10 +25,10 @@ impl Handshake {
             HELD_TASKS_MAX,
         )?;
         let namespace = request::namespace(&hello.namespace)?;
-        let worker = request::name(WorkerId::new(hello.worker_id))?;
+        let worker = request::name("worker_id", WorkerId::new(hello.worker_id))?;
         let actions = hello.actions.into_iter();
         let actions: Result<_, Refusal> = actions
-            .map(|name| request::name(ActionName::new(name)))
+            .map(|name| request::name("actions", ActionName::new(name)))
             .collect();
         // A token that cannot be parsed names no task of this cluster.
         let held = hello.held_task_tokens.iter();

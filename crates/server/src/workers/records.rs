@@ -29,7 +29,7 @@ pub(super) fn registration(request: v1::RegisterRequest) -> Result<RegisterWorke
     };
     let concurrency = Some(request.max_concurrency).filter(|concurrency| *concurrency > 0);
     Ok(RegisterWorker {
-        worker_id: request::name(WorkerId::new(request.worker_id.clone()))?,
+        worker_id: request::name("worker_id", WorkerId::new(request.worker_id.clone()))?,
         incarnation: request.incarnation,
         kind,
         max_concurrency: concurrency.unwrap_or(CONCURRENCY_DEFAULT),

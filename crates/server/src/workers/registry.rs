@@ -43,7 +43,7 @@ pub(super) async fn heartbeat(
 ) -> Result<v1::HeartbeatResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let body = HeartbeatWorker {
-        worker_id: request::name(WorkerId::new(request.worker_id))?,
+        worker_id: request::name("worker_id", WorkerId::new(request.worker_id))?,
         incarnation: request.incarnation,
         load: request.current_load,
     };
@@ -67,7 +67,7 @@ pub(super) async fn drain(
     request: v1::DrainRequest,
     deadline: Instant,
 ) -> Result<v1::DrainResponse, Refusal> {
-    let worker_id = request::name(WorkerId::new(request.worker_id))?;
+    let worker_id = request::name("worker_id", WorkerId::new(request.worker_id))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,
@@ -87,7 +87,7 @@ pub(super) async fn deregister(
     deadline: Instant,
 ) -> Result<v1::DeregisterResponse, Refusal> {
     let body = DeregisterWorker {
-        worker_id: request::name(WorkerId::new(request.worker_id))?,
+        worker_id: request::name("worker_id", WorkerId::new(request.worker_id))?,
         incarnation: request.incarnation,
     };
     let command = Command {
@@ -127,7 +127,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::WorkerRecord, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
-    let id = request::name(WorkerId::new(request.worker_id))?;
+    let id = request::name("worker_id", WorkerId::new(request.worker_id))?;
     read(context, namespace, id, deadline).await
 }
 

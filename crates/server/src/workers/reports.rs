@@ -8,6 +8,7 @@ use crate::limits::{REPORT_DEADLINE, REPORTS_BATCH_MAX};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
+use flotilla_engine::limits::LEASE_MS_MAX;
 use flotilla_engine::{
     AcceptTask, Body, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply,
     TaskToken, TouchTask, reply,
@@ -143,6 +144,7 @@ pub(super) fn failure_body(
 
 /// The command of a touch.
 pub(super) fn touch_body(touch: &v1::TaskTouch) -> Result<Body, Refusal> {
+    request::within("extend_ms", touch.extend_ms, 1..=LEASE_MS_MAX)?;
     Ok(Body::TouchTask(TouchTask {
         token: token(&touch.task_token)?,
         extend_ms: touch.extend_ms,

@@ -78,7 +78,7 @@ impl WorkerService for Workers {
         call: Request<v1::RegisterRequest>,
     ) -> Result<Response<v1::RegisterResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::register(&context, request, deadline)
         })
         .await
@@ -89,7 +89,7 @@ impl WorkerService for Workers {
         call: Request<v1::HeartbeatRequest>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::heartbeat(&context, request, deadline)
         })
         .await
@@ -100,7 +100,7 @@ impl WorkerService for Workers {
         call: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::drain(&context, request, deadline)
         })
         .await
@@ -111,7 +111,7 @@ impl WorkerService for Workers {
         call: Request<v1::DeregisterRequest>,
     ) -> Result<Response<v1::DeregisterResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::deregister(&context, request, deadline)
         })
         .await
@@ -122,7 +122,7 @@ impl WorkerService for Workers {
         call: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::list(&context, request, deadline)
         })
         .await
@@ -133,7 +133,7 @@ impl WorkerService for Workers {
         call: Request<v1::GetWorkerRequest>,
     ) -> Result<Response<v1::WorkerRecord>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::get(&context, request, deadline)
         })
         .await
@@ -158,7 +158,7 @@ impl WorkerService for Workers {
         call: Request<v1::CompleteRequest>,
     ) -> Result<Response<v1::CompleteResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let bodies = request
                 .completions
                 .into_iter()
@@ -177,7 +177,7 @@ impl WorkerService for Workers {
         call: Request<v1::AcceptRequest>,
     ) -> Result<Response<v1::AcceptResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let bodies = request.acceptances.iter().map(acceptance_body).collect();
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::AcceptResponse {
@@ -192,7 +192,7 @@ impl WorkerService for Workers {
         call: Request<v1::FailRequest>,
     ) -> Result<Response<v1::FailResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let failures = request.failures.into_iter();
             let bodies = failures
                 .map(|failure| failure_body(&context, failure))
@@ -210,7 +210,7 @@ impl WorkerService for Workers {
         call: Request<v1::TouchRequest>,
     ) -> Result<Response<v1::TouchResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let bodies = request.touches.iter().map(touch_body).collect();
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::TouchResponse {
@@ -225,7 +225,7 @@ impl WorkerService for Workers {
         call: Request<v1::AddTaskInfoRequest>,
     ) -> Result<Response<v1::AddTaskInfoResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let command = Command {
                 request_id: Some(request::request_id(&request.request_id)?),
                 scope: request::namespace(&request.namespace)?,

@@ -63,6 +63,16 @@ async fn a_workflow_is_driven_over_http_at_any_node() {
     let polled = call_with(next(), &format!("POST {worker}/await"), poll).await;
     let task = &polled.body["tasks"][0];
     assert_eq!(task["input"].to_string(), r#"{"amount":1.5}"#, "{polled:?}");
+    let touch = async |touch: serde_json::Value| {
+        let touches = json!({"touches": [touch]}).to_string();
+        let touched = call_with(next(), "POST /v1/namespaces/shop/tasks/touch", &touches).await;
+        touched.body["results"][0].clone()
+    };
+    let token = &task["task_token"];
+    let touched = touch(json!({"task_token": token})).await;
+    assert_eq!(touched["error"]["code"], "invalid_argument", "{touched}");
+    let touched = touch(json!({"task_token": token, "extend_ms": 60_000})).await;
+    assert!(touched["lease_expires_at_ms"].is_u64(), "{touched}");
     let completion = json!({
         "completions": [{
             "task_token": task["task_token"],
@@ -260,6 +270,8 @@ async fn a_refusal_has_the_place_of_the_fault() {
         wrong.body["instance"],
         wrong.headers["x-request-id"].as_str()
     );
+    let wrong = call_with(&node.http_address, START, r#"{"run_id": "a b"}"#).await;
+    assert_eq!(wrong.body["errors"][0]["pointer"], "/run_id", "{wrong:?}");
     let line = "POST /v1/namespaces/default/workflows";
     let wrong = call(&node.http_address, line, YAML, "kind: Workflow\nname: 5").await;
     assert_eq!(wrong.problem(), (422, "definition_invalid"));
@@ -311,6 +323,9 @@ async fn a_closed_cluster_needs_a_token_over_http_too() {
         let challenge = reply.headers.get("www-authenticate").map(String::as_str);
         assert_eq!(challenge, (expected.0 == 401).then_some("Bearer"));
     }
+    // Whether the caller has a credential comes before what is wrong with its body.
+    let reply = call_with(http, START, "{").await;
+    assert_eq!(reply.problem(), (401, "credential_missing"));
     // Before it is parsed: nothing of a large body is kept for a caller without a credential.
     let large = "x".repeat(200_000);
     let reply = call_with(http, START, &large).await;
@@ -440,6 +455,46 @@ async fn a_run_is_followed_by_events_over_any_node() {
     assert_eq!(
         (reset[0].0.as_str(), ids(&reset)),
         ("reset", (1..=count).collect())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_of_a_run_can_wait_for_its_end() {
+    let nodes = Node::start_cluster().await;
+    nodes[0].create(APPROVAL).await;
+    let http = nodes[0].http_address.as_str();
+    assert_eq!(
+        call_with(http, START, r#"{"run_id": "r1"}"#).await.status,
+        201
+    );
+    let get = "GET /v1/namespaces/default/runs/r1";
+    let open = call(http, &format!("{get}?wait_ms=1"), &[], "").await;
+    assert_eq!(
+        (open.status, &open.body["status"]),
+        (200, &json!("waiting"))
+    );
+    assert!(open.headers["flo-now-ms"].parse::<u64>().is_ok());
+    let follower = nodes[1].http_address.clone();
+    let waiting =
+        tokio::spawn(
+            async move { call(&follower, &format!("{get}?wait_ms=300000"), &[], "").await },
+        );
+    let signal = "POST /v1/namespaces/default/runs/r1/signals";
+    assert_eq!(
+        call_with(http, signal, r#"{"type": "decision"}"#)
+            .await
+            .status,
+        202
+    );
+    let ended = waiting.await.unwrap();
+    assert_eq!(ended.body["status"], "completed", "{ended:?}");
+    assert_eq!(ended.headers["flo-node"], "2");
+    let long = call(http, &format!("{get}?wait_ms=300001"), &[], "").await;
+    assert_eq!(long.problem(), INVALID);
+    let missing = "GET /v1/namespaces/default/runs/r2?wait_ms=300000";
+    assert_eq!(
+        call(http, missing, &[], "").await.problem(),
+        (404, "run_not_found")
     );
 }
 

@@ -19,6 +19,7 @@ mod matrix;
 mod members;
 mod node;
 mod observing;
+mod payloads;
 mod reports;
 mod retention;
 mod runs;

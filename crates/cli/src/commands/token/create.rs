@@ -15,6 +15,7 @@ Examples:
   flo token create deploy --role editor --namespace shop
   flo token create till --role worker@shop --ttl 30d --namespace shop > till.token
   flo token create ana --cluster --role cluster-operator --role viewer@* --identity user:ana
+  flo token create bo --role operator --identity user:bo --approves editors --namespace shop
 
 Roles in a namespace: viewer, reader, operator, editor, worker, admin. They hold in ROLE@NAMESPACE, in
 ROLE@NAMESPACE.* with all namespaces below it, or in ROLE@*.
@@ -47,6 +48,10 @@ pub(crate) struct Create {
     )]
     identity: String,
 
+    /// Approver role of the token, for steps with `approvers: ["role:ROLE"]`; repeat it for several
+    #[arg(long, value_name = "ROLE")]
+    approves: Vec<String>,
+
     #[command(flatten)]
     scope: Scope,
 }
@@ -74,6 +79,7 @@ impl Create {
                 name: self.name,
                 grants: self.roles,
                 identity: self.identity,
+                approves: self.approves,
                 ttl_ms,
                 secret_sha256,
                 ..CreateClusterTokenRequest::default()
@@ -87,6 +93,7 @@ impl Create {
                     .map(|role| in_namespace(role, client.namespace()))
                     .collect(),
                 identity: self.identity,
+                approves: self.approves,
                 ttl_ms,
                 secret_sha256,
                 ..CreateTokenRequest::default()

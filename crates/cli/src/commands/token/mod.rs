@@ -1,6 +1,7 @@
 //! `flo token`.
 
 mod create;
+mod descendants;
 mod generate;
 mod list;
 mod revoke;

@@ -6,7 +6,9 @@ use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::{Comment, RunId, RunNumber, ScopePathText};
-use flotilla_engine::limits::{APPROVERS_MAX, COMMENT_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::limits::{
+    APPROVERS_BYTES_MAX, APPROVERS_MAX, COMMENT_BYTES_MAX, PAYLOAD_BYTES_MAX,
+};
 use flotilla_engine::rows::{Activations, History, RunStatus, encode_record};
 use flotilla_engine::{Body, DecideApproval, StepSelector, view};
 
@@ -34,8 +36,11 @@ fn hundreds_of_approvals_with_the_longest_approvers_open_in_bounded_records() {
     }
     world.create(define(&text));
     let numbers: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-    let approver = |number| format!("\"user:{number:0256}\"");
+    let approver = |number| format!("\"user:{number:076}\"");
     let approvers: Vec<String> = (0..APPROVERS_MAX).map(approver).collect();
+    // With the quotation marks, they have more.
+    let bytes: usize = approvers.iter().map(String::len).sum();
+    assert!((APPROVERS_BYTES_MAX..APPROVERS_BYTES_MAX + 200).contains(&bytes));
     let input = format!(
         "{{\"items\":[{}],\"by\":[{}]}}",
         numbers.join(","),

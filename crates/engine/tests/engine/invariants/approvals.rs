@@ -25,7 +25,7 @@ pub(super) fn check(store: &MemoryStore) {
         *count += 1;
     }
     for (key, active) in rows::<Activations>(store, &()) {
-        if let ActivationState::Approval(approval) = active.state {
+        if let ActivationState::Approval(approval) = &active.state {
             let count = stored.remove(&key).unwrap_or(0);
             assert_eq!(approval.approvals_count, count, "{key:?}");
         }

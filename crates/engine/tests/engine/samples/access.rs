@@ -1,6 +1,6 @@
 //! The access mode and API tokens.
 
-use flotilla_engine::ids::{Identity, TokenId, TokenName};
+use flotilla_engine::ids::{ApproverRole, Identity, TokenId, TokenName};
 use flotilla_engine::{
     AccessMode, Actor, Body, BootstrapToken, ClusterRole, CommandScope, CreateToken, Grant,
     InitializeAccess, NamespacePattern, NamespaceRole, RecoverAccess, RevokeToken, RotateToken,
@@ -35,8 +35,9 @@ pub(crate) fn api_token_record() -> TokenRecord {
     TokenRecord {
         name: TokenName::new("deploy").expect("a name"),
         scope: CommandScope::Cluster,
-        identity: Identity::new("user:ana").expect("an identity"),
+        identity: super::identity(),
         grants: grants(),
+        approves: vec![ApproverRole::new("editors").expect("a role")],
         secret: secret(),
         former_secret: Some((SecretHash([8; 32]), 2_000)),
         created_at_ms: 1_000,
@@ -65,6 +66,7 @@ pub(crate) fn bodies() -> Vec<Body> {
             name: TokenName::new("deploy").expect("a name"),
             identity: Some(Identity::new("service:deploy").expect("an identity")),
             grants: grants(),
+            approves: vec![ApproverRole::new("editors").expect("a role")],
             secret: secret(),
             ttl_ms: Some(60_000),
         })),

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::show::option;
 use super::world::World;
-use flotilla_engine::ids::{Identity, Namespace, TokenId, TokenName};
+use flotilla_engine::ids::{ApproverRole, Identity, Namespace, TokenId, TokenName};
 use flotilla_engine::reply::TokenCreated;
 use flotilla_engine::rows::{Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensEnding};
 use flotilla_engine::{
@@ -22,7 +22,7 @@ pub(super) fn actor(name: &str) -> Actor {
     }
 }
 
-/// `initialize-access MODE bootstrap=N`, `recover-access N`, `set-access MODE`, `create-token N NAME grants=A,B ttl=MS identity=I secret=N cluster`,
+/// `initialize-access MODE bootstrap=N`, `recover-access N`, `set-access MODE`, `create-token N NAME grants=A,B approves=A,B ttl=MS identity=I secret=N cluster`,
 /// `rotate-token N secret=N overlap=MS cluster`, `revoke-token N cluster`. Without `cluster`, the tokens are those of the
 /// namespace that `namespace=` names. A token has the secret with its number unless `secret=` gives another.
 pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Option<Body> {
@@ -54,6 +54,7 @@ pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Opt
                     .option("identity")
                     .map(|text| Identity::new(text).expect("an identity")),
                 grants: grants(line),
+                approves: approves(line),
                 secret: secret(line.number("secret").unwrap_or(number)),
                 ttl_ms: line.number("ttl"),
             }))
@@ -128,6 +129,15 @@ fn row(id: TokenId, record: &TokenRecord) -> String {
         scope.as_str(),
         grants.join(" "),
     )
+}
+
+/// The approver roles, separated by commas.
+fn approves(line: &mut Line) -> Vec<ApproverRole> {
+    let roles = line.option("approves").unwrap_or_default();
+    let roles = roles.split(',').filter(|role| !role.is_empty());
+    roles
+        .map(|role| ApproverRole::new(role).expect("a role"))
+        .collect()
 }
 
 fn token(number: u64) -> TokenId {

@@ -79,6 +79,7 @@ fn states() -> Vec<ActivationState> {
         ActivationState::Approval(OpenApproval {
             approvals_count: 1,
             deadline_at_ms: Some(5_000),
+            approvers: vec![samples::approver()],
         }),
         ActivationState::Child(RunNumber(8)),
         ActivationState::ChildInput {

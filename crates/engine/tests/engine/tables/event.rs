@@ -135,7 +135,10 @@ fn step_events() -> Vec<EventKind> {
             quorum: 2,
             deadline_at_ms: Some(5_000),
         },
-        EventKind::ApprovalDecided { is_approved: true },
+        EventKind::ApprovalDecided {
+            is_approved: true,
+            actor: Some(samples::identity()),
+        },
         EventKind::SignalTimeout {
             target: Target::Custom(TerminalIndex(0)),
         },

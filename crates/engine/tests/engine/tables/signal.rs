@@ -39,6 +39,7 @@ pub(super) fn rows() -> Vec<Row> {
             (run, 2, 1),
             DecisionRecord {
                 is_approved: true,
+                actor: Some(samples::identity()),
                 comment: Some(samples::comment()),
                 at_ms: 5_000,
             },

@@ -45,6 +45,12 @@ const FORWARDED_HEADERS: [HeaderName; 4] = [
 ];
 /// The gRPC header that a response over HTTP keeps: it names the leader.
 const FLO_LEADER: HeaderName = HeaderName::from_static("flo-leader");
+/// The id of the node that has served a call.
+const FLO_NODE: HeaderName = HeaderName::from_static("flo-node");
+/// The version of that node.
+const FLO_VERSION: HeaderName = HeaderName::from_static("flo-version");
+/// The cluster's time, in milliseconds since the Unix epoch.
+const FLO_NOW_MS: HeaderName = HeaderName::from_static("flo-now-ms");
 
 impl Api {
     /// Serves one call.
@@ -79,12 +85,24 @@ impl Api {
         *request.headers_mut() = headers;
         *request.extensions_mut() = extensions;
         request.extensions_mut().insert(call);
-        let response = match self.services.clone().oneshot(request).await {
+        let mut response = match self.services.clone().oneshot(request).await {
             Ok(response) => to_http(response),
             Err(never) => match never {},
         };
+        if response.status().is_success() {
+            self.add_node(response.headers_mut());
+        }
         drop(in_progress);
         response
+    }
+
+    /// Adds which node has served the call, and the cluster's time (H8).
+    fn add_node(&self, headers: &mut HeaderMap) {
+        headers.insert(FLO_NODE, self.context.node.0.into());
+        let version = HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
+        headers.insert(FLO_VERSION, version);
+        let now_ms = self.context.node_gateway.now_ms();
+        headers.insert(FLO_NOW_MS, now_ms.into());
     }
 
     /// Makes the call from everything but the body.

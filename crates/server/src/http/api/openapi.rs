@@ -17,9 +17,10 @@ const IN_QUERY: &str = "query";
 /// The description, as JSON. It depends only on the code.
 #[must_use]
 pub fn openapi() -> Value {
-    let mut document = Document::default();
+    let routes = Route::all();
+    let mut document = Document::new(&routes);
     let mut paths = Map::new();
-    for route in Route::all() {
+    for route in routes {
         let path = route.path.replace("=**}", "}");
         let operations = paths.entry(path).or_insert_with(|| json!({}));
         let operation = document.operation(&route);
@@ -50,15 +51,35 @@ pub fn openapi() -> Value {
     })
 }
 
+/// Where a message stands. A response has all its fields; a request has the fields that its sender gives, and no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Request,
+    Response,
+}
+
 /// The schemas that the operations need.
-#[derive(Default)]
 struct Document {
-    /// The messages that have a schema, or are getting one.
-    messages: BTreeSet<String>,
+    /// The messages in responses.
+    in_responses: BTreeSet<String>,
+    /// The names of the schemas that exist, or are being made.
+    names: BTreeSet<String>,
     schemas: Map<String, Value>,
 }
 
 impl Document {
+    fn new(routes: &[Route]) -> Self {
+        let mut in_responses = BTreeSet::new();
+        for route in routes {
+            add_messages(&route.response, &mut in_responses);
+        }
+        Self {
+            in_responses,
+            names: BTreeSet::new(),
+            schemas: Map::new(),
+        }
+    }
+
     fn operation(&mut self, route: &Route) -> Value {
         let method = &route.rpc;
         let comment = comment(&method.parent_file(), method.path());
@@ -77,10 +98,13 @@ impl Document {
         });
         let (media_type, schema) = match route.is_event_stream {
             true => ("text/event-stream", json!({"type": "string"})),
-            false => ("application/json", self.message(&route.response)),
+            false => (
+                "application/json",
+                self.message(&route.response, Place::Response),
+            ),
         };
         let success = json!({
-            "description": self.description(&route.response),
+            "description": description(&route.response),
             "content": {media_type: {"schema": schema}},
         });
         operation["responses"][&status] = success.clone();
@@ -132,10 +156,13 @@ impl Document {
 
     fn parameter_schema(&mut self, field: &FieldDescriptor, is_variable: bool) -> Value {
         let mut schema = match field.is_list() {
-            true => json!({"type": "array", "items": self.single(field, &field.kind())}),
+            true => {
+                let items = self.single(field, &field.kind(), Place::Request);
+                json!({"type": "array", "items": items})
+            }
             false => match field.kind() {
                 Kind::Bytes => json!({"type": "string"}),
-                kind => self.single(field, &kind),
+                kind => self.single(field, &kind, Place::Request),
             },
         };
         if is_variable && schema["type"] == "string" {
@@ -149,7 +176,7 @@ impl Document {
         for field in route.request.fields() {
             let is_variable = route.variables.iter().any(|name| name == field.name());
             if !is_variable {
-                self.add_property(&mut properties, &field);
+                self.add_property(&mut properties, &field, Place::Request);
             }
         }
         let schema = json!({
@@ -166,30 +193,43 @@ impl Document {
     }
 
     /// The schema of a message, by reference.
-    fn message(&mut self, message: &MessageDescriptor) -> Value {
-        let name = message.name().to_owned();
-        if self.messages.insert(name.clone()) {
+    fn message(&mut self, message: &MessageDescriptor, place: Place) -> Value {
+        let is_in_both = place == Place::Request && self.in_responses.contains(message.name());
+        let name = match is_in_both {
+            true => format!("{}Input", message.name()),
+            false => message.name().to_owned(),
+        };
+        if self.names.insert(name.clone()) {
             let mut properties = Map::new();
             for field in message.fields() {
-                self.add_property(&mut properties, &field);
+                self.add_property(&mut properties, &field, place);
             }
-            let schema = json!({
+            let mut schema = json!({
                 "type": "object",
-                "description": self.description(message),
-                "properties": properties,
+                "description": description(message),
             });
+            match place {
+                Place::Request => schema["additionalProperties"] = false.into(),
+                Place::Response => schema["required"] = always_present(message).into(),
+            }
+            schema["properties"] = properties.into();
             self.schemas.insert(name.clone(), schema);
         }
         reference(&name)
     }
 
-    fn add_property(&mut self, properties: &mut Map<String, Value>, field: &FieldDescriptor) {
+    fn add_property(
+        &mut self,
+        properties: &mut Map<String, Value>,
+        field: &FieldDescriptor,
+        place: Place,
+    ) {
         match form_of(field) {
             FieldForm::Omitted | FieldForm::Flattened => return,
             FieldForm::NumberAsString | FieldForm::Binary | FieldForm::Plain => {}
         }
         let description = comment(&field.parent_message().parent_file(), field.path());
-        let mut property = self.value(field);
+        let mut property = self.value(field, place);
         property["description"] = description.into();
         if !matches!(field.kind(), Kind::Bytes) || field.is_list() {
             properties.insert(field.name().to_owned(), property);
@@ -209,23 +249,23 @@ impl Document {
     }
 
     /// The schema of a field's value.
-    fn value(&mut self, field: &FieldDescriptor) -> Value {
+    fn value(&mut self, field: &FieldDescriptor, place: Place) -> Value {
         let kind = field.kind();
         if let (true, Kind::Message(entry)) = (field.is_map(), &kind) {
             let value = entry.map_entry_value_field();
-            let values = self.single(&value, &value.kind());
+            let values = self.single(&value, &value.kind(), place);
             return json!({"type": ["object", "null"], "additionalProperties": values});
         }
-        let single = self.single(field, &kind);
+        let single = self.single(field, &kind, place);
         match field.cardinality() {
             Cardinality::Repeated => json!({"type": ["array", "null"], "items": single}),
             Cardinality::Optional | Cardinality::Required => or_null(single),
         }
     }
 
-    fn single(&mut self, field: &FieldDescriptor, kind: &Kind) -> Value {
+    fn single(&mut self, field: &FieldDescriptor, kind: &Kind, place: Place) -> Value {
         match kind {
-            Kind::Message(message) => self.message(message),
+            Kind::Message(message) => self.message(message, place),
             Kind::Enum(values) => json!({"type": "string", "enum": words(values)}),
             Kind::Bool => json!({"type": "boolean"}),
             Kind::String => json!({"type": "string"}),
@@ -240,10 +280,6 @@ impl Document {
             Kind::Int32 => json!({"type": "integer", "minimum": i32::MIN, "maximum": i32::MAX}),
             _ => json!({"type": "integer"}),
         }
-    }
-
-    fn description(&self, message: &MessageDescriptor) -> String {
-        comment(&message.parent_file(), message.path())
     }
 
     fn schemas(mut self) -> Value {
@@ -279,6 +315,33 @@ impl Document {
         self.schemas.insert("Problem".to_owned(), problem);
         self.schemas.into()
     }
+}
+
+fn description(message: &MessageDescriptor) -> String {
+    comment(&message.parent_file(), message.path())
+}
+
+/// Adds the names of the message and of those in it.
+fn add_messages(message: &MessageDescriptor, names: &mut BTreeSet<String>) {
+    if !names.insert(message.name().to_owned()) {
+        return;
+    }
+    for field in message.fields() {
+        if let Kind::Message(inner) = field.kind() {
+            add_messages(&inner, names);
+        }
+    }
+}
+
+/// The members that the message always has in a response. Bytes that may be JSON have one of two.
+fn always_present(message: &MessageDescriptor) -> Vec<String> {
+    let names = message.fields().filter_map(|field| match form_of(&field) {
+        FieldForm::Omitted | FieldForm::Flattened => None,
+        FieldForm::Binary => Some(format!("{}{BASE64_SUFFIX}", field.name())),
+        _ if field.kind() == Kind::Bytes && !field.is_list() => None,
+        FieldForm::NumberAsString | FieldForm::Plain => Some(field.name().to_owned()),
+    });
+    names.collect()
 }
 
 /// What the body must have: each required field, in one of its forms.
@@ -330,12 +393,18 @@ fn words(values: &EnumDescriptor) -> Value {
     enum_words(values).into()
 }
 
-/// The id of an operation: the name of the method, with a number for each further route of the same method.
+/// The id of an operation: the name of the method. A further route of the same method is named by the last variable of its
+/// path.
 fn operation_id(route: &Route) -> String {
     let name = route.rpc.name();
-    match route.number {
-        0 => name.to_owned(),
-        number => format!("{name}{}", number + 1),
+    match (route.number, route.variables.last()) {
+        (0, _) | (_, None) => name.to_owned(),
+        // What the path lacks is then in the query or the body.
+        (_, Some(variable)) if variable == "namespace" => format!("{name}InNamespace"),
+        (_, Some(variable)) => {
+            let (first, rest) = variable.split_at(1);
+            format!("{name}By{}{rest}", first.to_ascii_uppercase())
+        }
     }
 }
 
@@ -358,7 +427,29 @@ fn comment(file: &FileDescriptor, path: &[i32]) -> String {
     let mut found = locations.filter(|location| location.path == path);
     let comment = found.find_map(|location| location.leading_comments.as_deref());
     let words = comment.unwrap_or_default().split_whitespace();
-    words.collect::<Vec<_>>().join(" ")
+    without_rules(&words.collect::<Vec<_>>().join(" "))
+}
+
+/// The text without the numbers of rules, such as `(W22)`, which only readers of the sources know.
+fn without_rules(text: &str) -> String {
+    let is_rule = |word: &str| {
+        let number = word.trim_start_matches(|character: char| character.is_ascii_uppercase());
+        let is_number = number.starts_with(|digit: char| digit.is_ascii_digit());
+        word.starts_with("design rule ") || is_number && number.len() < word.len()
+    };
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(" (") {
+        kept.push_str(before);
+        match after.split_once(')') {
+            Some((inner, behind)) if inner.split(", ").all(is_rule) => rest = behind,
+            _ => {
+                kept.push_str(" (");
+                rest = after;
+            }
+        }
+    }
+    kept + rest
 }
 
 #[cfg(test)]
@@ -394,6 +485,30 @@ mod tests {
             }
         }
         assert_eq!(ids.len(), Route::all().len());
+    }
+
+    #[test]
+    fn descriptions_name_no_rules() {
+        let text = "Delivers a signal (W19). At most 3 (X17, design rule 14); 0 (none).";
+        let expected = "Delivers a signal. At most 3; 0 (none).";
+        assert_eq!(without_rules(text), expected);
+        assert_eq!(without_rules("no parentheses ("), "no parentheses (");
+        let document = openapi().to_string();
+        for rule in ["(W", "(A1", "(X1", "(H1", "design rule"] {
+            assert!(!document.contains(rule), "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_response_has_all_its_fields_and_a_request_no_unknown_ones() {
+        let document = openapi();
+        let schemas = &document["components"]["schemas"];
+        let run = schemas["Run"]["required"].as_array().expect("a list");
+        assert!(run.contains(&"status".into()) && !run.contains(&"input".into()));
+        assert!(schemas["Run"]["properties"]["status"].is_object());
+        let completion = &schemas["TaskCompletion"];
+        assert_eq!(completion["additionalProperties"], false);
+        assert_eq!(completion["required"], Value::Null);
     }
 
     #[test]

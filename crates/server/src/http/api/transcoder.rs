@@ -68,7 +68,14 @@ impl Transcoder {
         // From here on, the connection does not end for another one: the caller may wait long for its response.
         let connection: Option<&Arc<Admitted>> = parts.extensions.get();
         let _in_progress = connection.map(Admitted::begin_request);
-        let message = call.message(body)?;
+        let message = match call.message(body) {
+            Ok(message) => message,
+            Err(refusal) => {
+                // Whether the caller may call at all comes first.
+                self.check_caller(&parts).await?;
+                return Err(refusal.into());
+            }
+        };
         let location_fields = call.route.location_fields(&message);
         parts.method = Method::POST;
         let grpc = HeaderValue::from_static("application/grpc");

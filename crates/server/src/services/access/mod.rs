@@ -33,17 +33,20 @@ type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 impl AccessService for Accesses {
     async fn who_am_i(&self, call: Call<v1::WhoAmIRequest>) -> CallResult<v1::WhoAmIResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, _| mode::who_am_i(&context, deadline)).await
+        serve_call(&context, call, |deadline, _| {
+            mode::who_am_i(&context, deadline)
+        })
+        .await
     }
 
     async fn get_access(&self, call: Call<v1::GetAccessRequest>) -> CallResult<v1::Access> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, _| mode::get(&context, deadline)).await
+        serve_call(&context, call, |deadline, _| mode::get(&context, deadline)).await
     }
 
     async fn set_access(&self, call: Call<v1::SetAccessRequest>) -> CallResult<v1::Access> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             mode::set(&context, request, deadline)
         })
         .await
@@ -51,11 +54,12 @@ impl AccessService for Accesses {
 
     async fn create_token(&self, call: Call<v1::CreateTokenRequest>) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let scope = request::namespace(&request.namespace)?.into();
             let new = NewToken {
                 name: request.name,
                 grants: request.grants,
+                approves: request.approves,
                 identity: request.identity,
                 ttl_ms: request.ttl_ms,
                 secret_sha256: request.secret_sha256,
@@ -68,7 +72,7 @@ impl AccessService for Accesses {
 
     async fn get_token(&self, call: Call<v1::GetTokenRequest>) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let scope = request::namespace(&request.namespace)?.into();
             let key = TokenKey::of(scope, &request.id)?;
             tokens::get(&context, key, deadline).await
@@ -81,7 +85,7 @@ impl AccessService for Accesses {
         call: Call<v1::ListTokensRequest>,
     ) -> CallResult<v1::ListTokensResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let range = TokenRange {
                 scope: request::namespace(&request.namespace)?.into(),
                 page: request::page(request.limit, &request.page_token)?,
@@ -93,7 +97,7 @@ impl AccessService for Accesses {
 
     async fn rotate_token(&self, call: Call<v1::RotateTokenRequest>) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let scope = request::namespace(&request.namespace)?.into();
             let rotation = Rotation {
                 key: TokenKey::of(scope, &request.id)?,
@@ -111,7 +115,7 @@ impl AccessService for Accesses {
         call: Call<v1::RevokeTokenRequest>,
     ) -> CallResult<v1::RevokeTokenResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let scope = request::namespace(&request.namespace)?.into();
             let key = TokenKey::of(scope, &request.id)?;
             tokens::revoke(&context, (key, &request.request_id), deadline).await
@@ -124,10 +128,11 @@ impl AccessService for Accesses {
         call: Call<v1::CreateClusterTokenRequest>,
     ) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let new = NewToken {
                 name: request.name,
                 grants: request.grants,
+                approves: request.approves,
                 identity: request.identity,
                 ttl_ms: request.ttl_ms,
                 secret_sha256: request.secret_sha256,
@@ -143,7 +148,7 @@ impl AccessService for Accesses {
         call: Call<v1::GetClusterTokenRequest>,
     ) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let key = TokenKey::of(CommandScope::Cluster, &request.id)?;
             tokens::get(&context, key, deadline).await
         })
@@ -155,7 +160,7 @@ impl AccessService for Accesses {
         call: Call<v1::ListClusterTokensRequest>,
     ) -> CallResult<v1::ListTokensResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let range = TokenRange {
                 scope: CommandScope::Cluster,
                 page: request::page(request.limit, &request.page_token)?,
@@ -170,7 +175,7 @@ impl AccessService for Accesses {
         call: Call<v1::RotateClusterTokenRequest>,
     ) -> CallResult<v1::Token> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let rotation = Rotation {
                 key: TokenKey::of(CommandScope::Cluster, &request.id)?,
                 secret_sha256: request.secret_sha256,
@@ -187,7 +192,7 @@ impl AccessService for Accesses {
         call: Call<v1::RevokeClusterTokenRequest>,
     ) -> CallResult<v1::RevokeTokenResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let key = TokenKey::of(CommandScope::Cluster, &request.id)?;
             tokens::revoke(&context, (key, &request.request_id), deadline).await
         })

@@ -7,8 +7,8 @@ use crate::gateway::Freshness;
 use crate::request::{self, Page};
 use bytes::Bytes;
 use flotilla_api::v1;
-use flotilla_engine::ids::{Identity, TokenId, TokenName};
-use flotilla_engine::limits::{TOKEN_GRANTS_MAX, TOKEN_OVERLAP_MS_MAX};
+use flotilla_engine::ids::{ApproverRole, Identity, TokenId, TokenName};
+use flotilla_engine::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX, TOKEN_OVERLAP_MS_MAX};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
     AccessRejection, ClusterScope, Command, CommandScope, CreateToken, Grant, RevokeToken,
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 pub(super) struct NewToken {
     pub(super) name: String,
     pub(super) grants: Vec<String>,
+    pub(super) approves: Vec<String>,
     pub(super) identity: String,
     pub(super) ttl_ms: Option<u64>,
     pub(super) secret_sha256: Bytes,
@@ -67,9 +68,10 @@ pub(super) async fn create(
     let body = CreateToken {
         id: TokenId::of_secret(secret),
         scope,
-        name: request::name(TokenName::new(new.name))?,
-        identity: request::optional(new.identity, Identity::new)?,
+        name: request::name("name", TokenName::new(new.name))?,
+        identity: request::optional("identity", new.identity, Identity::new)?,
         grants: grants(&new.grants)?,
+        approves: approves(new.approves)?,
         secret,
         ttl_ms: new.ttl_ms,
     };
@@ -175,6 +177,17 @@ fn secret(digest: &Bytes) -> Result<SecretHash, Refusal> {
         Refusal::invalid("secret_sha256", message)
     })?;
     Ok(SecretHash(digest))
+}
+
+fn approves(roles: Vec<String>) -> Result<Vec<ApproverRole>, Refusal> {
+    if roles.len() > TOKEN_APPROVES_MAX {
+        let count = roles.len() as u64;
+        return Err(AccessRejection::TokenApprovesInvalid { count }.into());
+    }
+    let roles = roles.into_iter();
+    roles
+        .map(|role| request::name("approves", ApproverRole::new(role)))
+        .collect()
 }
 
 fn grants(texts: &[String]) -> Result<Vec<Grant>, Refusal> {

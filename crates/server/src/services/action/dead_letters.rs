@@ -138,7 +138,7 @@ impl Queue {
     fn new(namespace: &str, action: String) -> Result<Self, Refusal> {
         Ok(Self {
             namespace: request::namespace(namespace)?,
-            action: request::name(ActionName::new(action))?,
+            action: request::name("action", ActionName::new(action))?,
         })
     }
 }

@@ -60,12 +60,16 @@ fn invocation(request: v1::InvokeActionRequest) -> Result<InvokeAction, Refusal>
         return Err(Refusal::invalid("delay_ms", message));
     }
     Ok(InvokeAction {
-        name: request::name(ActionName::new(request.name))?,
+        name: request::name("name", ActionName::new(request.name))?,
         input: request::json(&request.input, "input", "{}")?,
         priority: priority(request.priority)?,
         delay_ms: request.delay_ms,
         labels: request.labels,
-        idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
+        idempotency_key: request::optional(
+            "idempotency_key",
+            request.idempotency_key,
+            IdempotencyKey::new,
+        )?,
     })
 }
 

@@ -41,7 +41,7 @@ impl ActionService for Actions {
         call: Call<v1::RegisterActionRequest>,
     ) -> CallResult<v1::RegisterActionResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             register::register(&context, request, deadline)
         })
         .await
@@ -49,7 +49,7 @@ impl ActionService for Actions {
 
     async fn get_action(&self, call: Call<v1::GetActionRequest>) -> CallResult<v1::Action> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::get(&context, request, deadline)
         })
         .await
@@ -60,7 +60,7 @@ impl ActionService for Actions {
         call: Call<v1::ListActionsRequest>,
     ) -> CallResult<v1::ListActionsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::list(&context, request, deadline)
         })
         .await
@@ -71,7 +71,7 @@ impl ActionService for Actions {
         call: Call<v1::DeleteActionRequest>,
     ) -> CallResult<v1::DeleteActionResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::delete(&context, request, deadline)
         })
         .await
@@ -82,7 +82,7 @@ impl ActionService for Actions {
         call: Call<v1::EnableActionRequest>,
     ) -> CallResult<v1::EnableActionResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::enable(&context, request, deadline)
         })
         .await
@@ -93,7 +93,7 @@ impl ActionService for Actions {
         call: Call<v1::DisableActionRequest>,
     ) -> CallResult<v1::DisableActionResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             registry::disable(&context, request, deadline)
         })
         .await
@@ -104,7 +104,7 @@ impl ActionService for Actions {
         call: Call<v1::InvokeActionRequest>,
     ) -> CallResult<v1::InvokeActionResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             invoke::invoke(&context, request, deadline)
         })
         .await
@@ -117,7 +117,7 @@ impl ActionService for Actions {
         let context = CallContext::of(&self.context, &call).await?;
         // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::get(&context, request, WaitBounds { deadline, given })
         })
         .await
@@ -128,7 +128,7 @@ impl ActionService for Actions {
         call: Call<v1::CancelActionRunRequest>,
     ) -> CallResult<v1::CancelActionRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::cancel(&context, request, deadline)
         })
         .await
@@ -139,7 +139,7 @@ impl ActionService for Actions {
         call: Call<v1::ListActionRunsRequest>,
     ) -> CallResult<v1::ListActionRunsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::list(&context, request, deadline)
         })
         .await
@@ -150,7 +150,7 @@ impl ActionService for Actions {
         call: Call<v1::ListDeadLettersRequest>,
     ) -> CallResult<v1::ListDeadLettersResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             dead_letters::list(&context, request, deadline)
         })
         .await
@@ -161,7 +161,7 @@ impl ActionService for Actions {
         call: Call<v1::GetDeadLetterRequest>,
     ) -> CallResult<v1::DeadLetter> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             dead_letters::get(&context, request, deadline)
         })
         .await
@@ -172,7 +172,7 @@ impl ActionService for Actions {
         call: Call<v1::RequeueDeadLettersRequest>,
     ) -> CallResult<v1::RequeueDeadLettersResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             dead_letters::requeue(&context, request, deadline)
         })
         .await
@@ -183,7 +183,7 @@ impl ActionService for Actions {
         call: Call<v1::PurgeDeadLettersRequest>,
     ) -> CallResult<v1::PurgeDeadLettersResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             dead_letters::purge(&context, request, deadline)
         })
         .await
@@ -194,7 +194,7 @@ impl ActionService for Actions {
         call: Call<v1::ReportTaskRequest>,
     ) -> CallResult<v1::ReportTaskResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             report(&context, request, deadline)
         })
         .await

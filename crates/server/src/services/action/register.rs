@@ -86,7 +86,7 @@ async fn try_module(
 }
 
 fn registration(request: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
-    let name = request::name(ActionName::new(request.name.clone()))?;
+    let name = request::name("name", ActionName::new(request.name.clone()))?;
     let timeout_ms = request.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
     request::within("timeout_ms", timeout_ms, 1..=LEASE_MS_MAX)?;
     let max_retries = request.max_retries.unwrap_or(RETRIES_DEFAULT);

@@ -18,7 +18,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::Action, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
-    let name = request::name(ActionName::new(request.name))?;
+    let name = request::name("name", ActionName::new(request.name))?;
     find(context, &namespace, name, deadline).await
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn delete(
 ) -> Result<v1::DeleteActionResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let name = request::name(ActionName::new(request.name))?;
+    let name = request::name("name", ActionName::new(request.name))?;
     let request_id = Some(request::request_id(&request.request_id)?);
     // The engine's reply to a repeated delete does not say whether the action existed.
     let look_up = |reader: &dyn Reader| view::action_record(reader, &namespace, &name);
@@ -121,7 +121,7 @@ fn switch(
     is_enabled: bool,
     request_id: &[u8],
 ) -> Result<Command<SetActionEnabled>, Refusal> {
-    let name = request::name(ActionName::new(name))?;
+    let name = request::name("name", ActionName::new(name))?;
     Ok(Command {
         request_id: Some(request::request_id(request_id)?),
         scope: request::namespace(namespace)?,

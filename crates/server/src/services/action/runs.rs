@@ -6,13 +6,11 @@ use crate::convert;
 use crate::deadline::WaitBounds;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::WAIT_MS_MAX;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{CancelActionRun, Command, RejectionCode, reply, view};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Serves `GetActionRun`.
@@ -24,14 +22,8 @@ pub(super) async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
     let number = number(&request.action_run_id)?;
-    if request.wait_ms > WAIT_MS_MAX {
-        let message = format!(
-            "expected a wait of at most {WAIT_MS_MAX} ms, but it is {} ms",
-            request.wait_ms
-        );
-        return Err(Refusal::invalid("wait_ms", message));
-    }
-    let wait = bounds.wait(Duration::from_millis(request.wait_ms));
+    let length = request::wait(request.wait_ms)?;
+    let wait = bounds.wait(length.unwrap_or_default());
     gateway.catch_up(bounds.deadline).await?;
     let found = wait::until_ended(context, &namespace, number, wait).await?;
     Ok(convert::action_run::message(found))
@@ -63,7 +55,7 @@ pub(super) async fn list(
 ) -> Result<v1::ListActionRunsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let name = request::name(ActionName::new(request.name))?;
+    let name = request::name("name", ActionName::new(request.name))?;
     let page = request::page(request.limit, &request.page_token)?;
     let list =
         move |reader: &dyn Reader| view::action_runs(reader, &namespace, &name, page.range());

@@ -72,7 +72,7 @@ impl ClusterService for Clusters {
         request: Request<v1::GetStatusRequest>,
     ) -> Result<Response<v1::ClusterStatus>, Status> {
         let context = CallContext::of_formation(&self.context, &request).await?;
-        serve_call(request, async |_, _| {
+        serve_call(&context, request, async |_, _| {
             let replica = context.gateway.home().replica();
             let (status, awaited) = (replica.status().await, replica.awaited());
             let settings = settings::read(&context);
@@ -91,7 +91,7 @@ impl ClusterService for Clusters {
         call: Request<v1::GetNodeUsageRequest>,
     ) -> Result<Response<v1::NodeUsage>, Status> {
         let context = CallContext::of_formation(&self.context, &call).await?;
-        serve_call(call, async |_, _| {
+        serve_call(&context, call, async |_, _| {
             let usage = metrics::usage(Arc::clone(context.node())).await;
             usage.ok_or_else(|| {
                 Refusal::internal(
@@ -107,7 +107,7 @@ impl ClusterService for Clusters {
         call: Request<v1::FormClusterRequest>,
     ) -> Result<Response<v1::FormClusterResponse>, Status> {
         let context = CallContext::of_formation(&self.context, &call).await?;
-        serve_call(call, async |deadline, _| {
+        serve_call(&context, call, async |deadline, _| {
             let home = context.gateway.home();
             let formed = home.replica().form(deadline).await?;
             // Until a leader serves, which is not a part of the result: the cluster is formed.
@@ -125,7 +125,7 @@ impl ClusterService for Clusters {
         call: Request<v1::AddLearnerRequest>,
     ) -> Result<Response<v1::AddLearnerResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             request::address("peer_address", &request.peer_address)?;
             let requested = ClusterChange::AddLearner {
                 node_id: request::node_id(request.node_id)?,
@@ -142,7 +142,7 @@ impl ClusterService for Clusters {
         call: Request<v1::PromoteLearnerRequest>,
     ) -> Result<Response<v1::PromoteLearnerResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
             let requested = ClusterChange::PromoteLearner { node_id };
             let changed = change(&context, requested, deadline).await?;
@@ -156,7 +156,7 @@ impl ClusterService for Clusters {
         call: Request<v1::RemoveNodeRequest>,
     ) -> Result<Response<v1::RemoveNodeResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
             let requested = ClusterChange::RemoveNode { node_id };
             let changed = change(&context, requested, deadline).await?;
@@ -170,7 +170,7 @@ impl ClusterService for Clusters {
         call: Request<v1::TransferLeaderRequest>,
     ) -> Result<Response<v1::TransferLeaderResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let to = request.node_id.map(request::node_id).transpose()?;
             let requested = ClusterChange::TransferLeader { to };
             let changed = change(&context, requested, deadline).await?;
@@ -184,7 +184,7 @@ impl ClusterService for Clusters {
         call: Request<v1::DrainNodeRequest>,
     ) -> Result<Response<v1::DrainNodeResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
             let requested = ClusterChange::DrainNode { node_id };
             let changed = change(&context, requested, deadline).await?;
@@ -198,7 +198,7 @@ impl ClusterService for Clusters {
         call: Request<v1::UndrainNodeRequest>,
     ) -> Result<Response<v1::UndrainNodeResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
             let requested = ClusterChange::UndrainNode { node_id };
             let changed = change(&context, requested, deadline).await?;
@@ -212,7 +212,7 @@ impl ClusterService for Clusters {
         call: Request<v1::InspectNodeRequest>,
     ) -> Result<Response<v1::NodeInspection>, Status> {
         let context = CallContext::of_formation(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(context.node);
             if node != context.node {
@@ -236,7 +236,7 @@ impl ClusterService for Clusters {
         call: Request<v1::TakeSnapshotRequest>,
     ) -> Result<Response<v1::TakeSnapshotResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, async |deadline, request| {
+        serve_call(&context, call, async |deadline, request| {
             let node = request.node_id.map(request::node_id).transpose()?;
             let node = node.unwrap_or(context.node);
             let replica = context.gateway.home().replica();
@@ -267,7 +267,7 @@ impl ClusterService for Clusters {
         call: Request<v1::ListQuarantinedRequest>,
     ) -> Result<Response<v1::ListQuarantinedResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             quarantine::list(&context, request, deadline)
         })
         .await
@@ -278,7 +278,7 @@ impl ClusterService for Clusters {
         call: Request<v1::ReleaseQuarantinedRequest>,
     ) -> Result<Response<v1::ReleaseQuarantinedResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             quarantine::release(&context, request, deadline)
         })
         .await
@@ -289,7 +289,7 @@ impl ClusterService for Clusters {
         call: Request<v1::SetClusterSettingsRequest>,
     ) -> Result<Response<v1::SetClusterSettingsResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             settings::set(&context, request, deadline)
         })
         .await

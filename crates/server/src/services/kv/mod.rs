@@ -32,7 +32,7 @@ type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 impl KvService for Keys {
     async fn get_key(&self, call: Call<v1::GetKeyRequest>) -> CallResult<v1::GetKeyResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             read::get(&context, request, deadline)
         })
         .await
@@ -40,7 +40,7 @@ impl KvService for Keys {
 
     async fn set_key(&self, call: Call<v1::SetKeyRequest>) -> CallResult<v1::SetKeyResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             write::set(&context, request, deadline)
         })
         .await
@@ -51,7 +51,7 @@ impl KvService for Keys {
         call: Call<v1::DeleteKeyRequest>,
     ) -> CallResult<v1::DeleteKeyResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             write::delete(&context, request, deadline)
         })
         .await
@@ -59,7 +59,7 @@ impl KvService for Keys {
 
     async fn scan_keys(&self, call: Call<v1::ScanKeysRequest>) -> CallResult<v1::ScanKeysResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             read::scan(&context, request, deadline)
         })
         .await

@@ -20,7 +20,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::GetKeyResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
-    let key = request::name(KvKey::new(request.key))?;
+    let key = request::name("key", KvKey::new(request.key))?;
     let found = find(context, &namespace, &key, deadline).await?;
     let record = found.ok_or_else(|| {
         let message = format!("expected a key \"{key}\", but it does not exist");

@@ -44,7 +44,7 @@ fn write(request: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
         }
     };
     Ok(SetKey {
-        key: request::name(KvKey::new(request.key))?,
+        key: request::name("key", KvKey::new(request.key))?,
         value: Vec::from(request.value).into(),
         ttl_ms,
         condition,
@@ -57,7 +57,7 @@ pub(super) async fn delete(
     request: v1::DeleteKeyRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteKeyResponse, Refusal> {
-    let key = request::name(KvKey::new(request.key))?;
+    let key = request::name("key", KvKey::new(request.key))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,

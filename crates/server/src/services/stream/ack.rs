@@ -21,7 +21,7 @@ pub(super) async fn ack(
 ) -> Result<v1::AckRecordsResponse, Refusal> {
     let body = AckRecords {
         group: group(request.stream, request.group)?,
-        consumer: request::name(ConsumerName::new(request.consumer))?,
+        consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
         take: TakeId(request.take_id),
         records: record_ids(&request.ids)?,
     };
@@ -38,7 +38,7 @@ pub(super) async fn nack(
     request::within("delay_ms", request.delay_ms, 0..=LEASE_MS_MAX)?;
     let body = NackRecords {
         group: group(request.stream, request.group)?,
-        consumer: request::name(ConsumerName::new(request.consumer))?,
+        consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
         take: TakeId(request.take_id),
         records: record_ids(&request.ids)?,
         delay_ms: request.delay_ms,
@@ -67,7 +67,7 @@ pub(super) async fn touch(
     request::within("extend_ms", request.extend_ms, 1..=LEASE_MS_MAX)?;
     let body = TouchRecords {
         group: group(request.stream, request.group)?,
-        consumer: request::name(ConsumerName::new(request.consumer))?,
+        consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
         take: TakeId(request.take_id),
         records: record_ids(&request.ids)?,
         extend_ms: request.extend_ms,

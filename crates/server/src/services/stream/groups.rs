@@ -100,7 +100,7 @@ pub(super) async fn list(
 ) -> Result<v1::ListGroupsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let stream = request::name(StreamName::new(request.stream))?;
+    let stream = request::name("stream", StreamName::new(request.stream))?;
     let page = request::page(request.limit, &request.page_token)?;
     let scope = stream.clone();
     let list = move |reader: &dyn Reader| -> Result<_, StoreError> {

@@ -25,11 +25,11 @@ pub(super) async fn join(
     require_stream(context, &namespace, &group.stream, deadline).await?;
     let worker = match request.worker_id.as_str() {
         "" => WorkerId::new(request.consumer.as_str()).ok(),
-        worker => Some(request::name(WorkerId::new(worker))?),
+        worker => Some(request::name("worker_id", WorkerId::new(worker))?),
     };
     let body = JoinGroup {
         group: group.clone(),
-        consumer: request::name(ConsumerName::new(request.consumer))?,
+        consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
         incarnation: request.incarnation,
         worker,
         create: request.create.as_ref().map(new_group).transpose()?,
@@ -78,7 +78,7 @@ pub(super) async fn leave(
         scope: request::namespace(&request.namespace)?,
         body: LeaveGroup {
             group: name::group(request.stream, request.group)?,
-            consumer: request::name(ConsumerName::new(request.consumer))?,
+            consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
             incarnation: request.incarnation,
         },
     };

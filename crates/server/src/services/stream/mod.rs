@@ -45,7 +45,7 @@ impl StreamService for Streams {
         call: Call<v1::CreateStreamRequest>,
     ) -> CallResult<v1::CreateStreamResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             streams::create(&context, request, deadline)
         })
         .await
@@ -53,7 +53,7 @@ impl StreamService for Streams {
 
     async fn get_stream(&self, call: Call<v1::GetStreamRequest>) -> CallResult<v1::StreamInfo> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             streams::get(&context, request, deadline)
         })
         .await
@@ -64,7 +64,7 @@ impl StreamService for Streams {
         call: Call<v1::ListStreamsRequest>,
     ) -> CallResult<v1::ListStreamsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             streams::list(&context, request, deadline)
         })
         .await
@@ -75,7 +75,7 @@ impl StreamService for Streams {
         call: Call<v1::TrimStreamRequest>,
     ) -> CallResult<v1::TrimStreamResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             write::trim(&context, request, deadline)
         })
         .await
@@ -86,7 +86,7 @@ impl StreamService for Streams {
         call: Call<v1::DeleteStreamRequest>,
     ) -> CallResult<v1::DeleteStreamResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             streams::delete(&context, request, deadline)
         })
         .await
@@ -97,7 +97,7 @@ impl StreamService for Streams {
         call: Call<v1::AppendRecordsRequest>,
     ) -> CallResult<v1::AppendRecordsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             write::append(&context, request, deadline)
         })
         .await
@@ -110,7 +110,7 @@ impl StreamService for Streams {
         let context = CallContext::of(&self.context, &call).await?;
         // A wait may exceed the default deadline.
         let given = deadline::given(call.metadata());
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             read::read(&context, request, WaitBounds { deadline, given })
         })
         .await
@@ -121,7 +121,7 @@ impl StreamService for Streams {
         call: Call<v1::CreateGroupRequest>,
     ) -> CallResult<v1::CreateGroupResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             groups::create(&context, request, deadline)
         })
         .await
@@ -129,7 +129,7 @@ impl StreamService for Streams {
 
     async fn get_group(&self, call: Call<v1::GetGroupRequest>) -> CallResult<v1::GroupInfo> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             groups::get(&context, request, deadline)
         })
         .await
@@ -140,7 +140,7 @@ impl StreamService for Streams {
         call: Call<v1::ListGroupsRequest>,
     ) -> CallResult<v1::ListGroupsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             groups::list(&context, request, deadline)
         })
         .await
@@ -151,7 +151,7 @@ impl StreamService for Streams {
         call: Call<v1::DeleteGroupRequest>,
     ) -> CallResult<v1::DeleteGroupResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             groups::delete(&context, request, deadline)
         })
         .await
@@ -162,7 +162,7 @@ impl StreamService for Streams {
         call: Call<v1::JoinGroupRequest>,
     ) -> CallResult<v1::JoinGroupResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             members::join(&context, request, deadline)
         })
         .await
@@ -173,7 +173,7 @@ impl StreamService for Streams {
         call: Call<v1::LeaveGroupRequest>,
     ) -> CallResult<v1::LeaveGroupResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             members::leave(&context, request, deadline)
         })
         .await
@@ -185,7 +185,7 @@ impl StreamService for Streams {
     ) -> CallResult<v1::TakeRecordsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
         let given = deadline::given(call.metadata());
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             take::take(
                 (&context, &self.turns),
                 request,
@@ -200,7 +200,7 @@ impl StreamService for Streams {
         call: Call<v1::AckRecordsRequest>,
     ) -> CallResult<v1::AckRecordsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             ack::ack(&context, request, deadline)
         })
         .await
@@ -211,7 +211,7 @@ impl StreamService for Streams {
         call: Call<v1::NackRecordsRequest>,
     ) -> CallResult<v1::NackRecordsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             ack::nack(&context, request, deadline)
         })
         .await
@@ -222,7 +222,7 @@ impl StreamService for Streams {
         call: Call<v1::TouchRecordsRequest>,
     ) -> CallResult<v1::TouchRecordsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             ack::touch(&context, request, deadline)
         })
         .await
@@ -233,7 +233,7 @@ impl StreamService for Streams {
         call: Call<v1::ListPendingRequest>,
     ) -> CallResult<v1::ListPendingResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             groups::pending(&context, request, deadline)
         })
         .await

@@ -9,8 +9,8 @@ use flotilla_engine::{GroupRef, RecordId, RecordIdInvalid, StreamPosition};
 /// The group that a request names.
 pub(super) fn group(stream: String, group: String) -> Result<GroupRef, Refusal> {
     Ok(GroupRef {
-        stream: request::name(StreamName::new(stream))?,
-        group: request::name(GroupName::new(group))?,
+        stream: request::name("stream", StreamName::new(stream))?,
+        group: request::name("group", GroupName::new(group))?,
     })
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn read(
     let gateway = context.gateway.of(&namespace);
     let mut range = range(&request)?;
     let is_at_tail = range.from == StreamPosition::Tail;
-    let stream = request::name(StreamName::new(request.stream))?;
+    let stream = request::name("stream", StreamName::new(request.stream))?;
     let wait = wait_bounds.wait(Duration::from_millis(request.block_ms));
     // The watch begins before the read, so that no change is missed between the two.
     let end_watch = (namespace.clone(), stream.clone());

@@ -25,7 +25,7 @@ pub(super) async fn create(
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,
         body: CreateStream {
-            stream: request::name(StreamName::new(request.name))?,
+            stream: request::name("name", StreamName::new(request.name))?,
             settings,
         },
     };
@@ -56,7 +56,7 @@ pub(super) async fn get(
 ) -> Result<v1::StreamInfo, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let name = request::name(StreamName::new(request.name))?;
+    let name = request::name("name", StreamName::new(request.name))?;
     let look_up = |reader: &dyn Reader| view::stream(reader, &namespace, &name);
     let found = gateway
         .read(Freshness::Linearizable, deadline, look_up)
@@ -95,7 +95,7 @@ pub(super) async fn delete(
     request: v1::DeleteStreamRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteStreamResponse, Refusal> {
-    let stream = request::name(StreamName::new(request.name))?;
+    let stream = request::name("name", StreamName::new(request.name))?;
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,

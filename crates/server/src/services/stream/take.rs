@@ -76,7 +76,7 @@ pub(super) async fn take(
         deadline: wait_bounds.given.unwrap_or(wait.read_deadline),
         body: TakeRecords {
             group: name::group(request.stream, request.group)?,
-            consumer: request::name(ConsumerName::new(request.consumer))?,
+            consumer: request::name("consumer", ConsumerName::new(request.consumer))?,
             incarnation: request.incarnation,
             take: TakeId(request.take_id),
             count_max: count(limit(request.limit)?),

@@ -27,7 +27,7 @@ pub(super) async fn append(
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,
         body: AppendRecords {
-            stream: request::name(StreamName::new(request.stream))?,
+            stream: request::name("stream", StreamName::new(request.stream))?,
             records,
         },
     };
@@ -44,7 +44,7 @@ fn new_record(request: v1::NewRecord) -> Result<NewRecord, Refusal> {
     Ok(NewRecord {
         payload: Vec::from(request.payload).into(),
         headers: request.headers,
-        key: request::optional(request.partition_key, PartitionKey::new)?,
+        key: request::optional("partition_key", request.partition_key, PartitionKey::new)?,
         partition: request.partition,
     })
 }
@@ -67,7 +67,7 @@ pub(super) async fn trim(
         request_id: Some(request::request_id(&request.request_id)?),
         scope: request::namespace(&request.namespace)?,
         body: TrimStream {
-            stream: request::name(StreamName::new(request.name))?,
+            stream: request::name("name", StreamName::new(request.name))?,
             to,
         },
     };

@@ -14,8 +14,8 @@ pub(super) async fn invalidate(
     request: v1::InvalidateCacheRequest,
     deadline: Instant,
 ) -> Result<v1::InvalidateCacheResponse, Refusal> {
-    let event = request::name(EventName::new(request.event))?;
-    let workflow = request::optional(request.workflow, WorkflowName::new)?;
+    let event = request::name("event", EventName::new(request.event))?;
+    let workflow = request::optional("workflow", request.workflow, WorkflowName::new)?;
     let namespace = request::namespace(&request.namespace)?;
     let mut request_id = request::request_id(&request.request_id)?;
     let mut after = None;

@@ -21,7 +21,7 @@ pub(super) async fn get(
 ) -> Result<v1::Workflow, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let workflow = request::name(WorkflowName::new(request.name))?;
+    let workflow = request::name("name", WorkflowName::new(request.name))?;
     let choice = request::version_choice(request.version, request.revision)?;
     let choice = choice.unwrap_or(VersionChoice::Latest);
     let of_namespace = namespace.clone();
@@ -110,7 +110,7 @@ pub(super) async fn revisions(
 ) -> Result<v1::ListRevisionsResponse, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let workflow = request::name(WorkflowName::new(request.workflow))?;
+    let workflow = request::name("workflow", WorkflowName::new(request.workflow))?;
     let page = request::page(request.limit, &request.page_token)?;
     let key = (namespace, workflow.clone());
     let list = move |reader: &dyn Reader| {
@@ -154,7 +154,7 @@ fn switch(
     is_enabled: bool,
     request_id: &[u8],
 ) -> Result<Command<SetWorkflowEnabled>, Refusal> {
-    let workflow = request::name(WorkflowName::new(name))?;
+    let workflow = request::name("name", WorkflowName::new(name))?;
     Ok(Command {
         request_id: Some(request::request_id(request_id)?),
         scope: request::namespace(namespace)?,

@@ -14,7 +14,7 @@ pub(super) async fn delete(
     request: v1::DeleteWorkflowRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteWorkflowResponse, Refusal> {
-    let workflow = request::name(WorkflowName::new(request.name))?;
+    let workflow = request::name("name", WorkflowName::new(request.name))?;
     let namespace = request::namespace(&request.namespace)?;
     let mut request_id = request::request_id(&request.request_id)?;
     let mut deleted = false;

@@ -59,6 +59,7 @@ fn message(entry: InfoView) -> v1::Info {
         at_ms: entry.at_ms,
         content: entry.content.as_str().to_owned().into(),
         task: entry.task.map(task),
+        redacted: false,
     }
 }
 

@@ -18,6 +18,7 @@ mod watch;
 use super::{serve_call, serve_stream};
 use crate::access::CallContext;
 use crate::context::Context;
+use crate::deadline::{self, WaitBounds};
 use crate::sending::CountedStream;
 use crate::traces::CallTrace;
 use flotilla_api::v1;
@@ -49,7 +50,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::CreateWorkflowRequest>,
     ) -> CallResult<v1::CreateWorkflowResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             create::create(&context, request, deadline)
         })
         .await
@@ -60,7 +61,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::ValidateWorkflowRequest>,
     ) -> CallResult<v1::ValidateWorkflowResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             validate::validate(&context, request, deadline)
         })
         .await
@@ -68,7 +69,7 @@ impl WorkflowService for Workflows {
 
     async fn get_workflow(&self, call: Call<v1::GetWorkflowRequest>) -> CallResult<v1::Workflow> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             definitions::get(&context, request, deadline)
         })
         .await
@@ -79,7 +80,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::ListWorkflowsRequest>,
     ) -> CallResult<v1::ListWorkflowsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             definitions::list(&context, request, deadline)
         })
         .await
@@ -90,7 +91,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::ListRevisionsRequest>,
     ) -> CallResult<v1::ListRevisionsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             definitions::revisions(&context, request, deadline)
         })
         .await
@@ -101,7 +102,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::EnableWorkflowRequest>,
     ) -> CallResult<v1::EnableWorkflowResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             definitions::enable(&context, request, deadline)
         })
         .await
@@ -112,7 +113,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::DisableWorkflowRequest>,
     ) -> CallResult<v1::DisableWorkflowResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             definitions::disable(&context, request, deadline)
         })
         .await
@@ -121,7 +122,7 @@ impl WorkflowService for Workflows {
     async fn start_run(&self, call: Call<v1::StartRunRequest>) -> CallResult<v1::StartRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
         let trace = CallTrace::of(&call);
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             start::start(&context, request, trace, deadline)
         })
         .await
@@ -129,8 +130,10 @@ impl WorkflowService for Workflows {
 
     async fn get_run(&self, call: Call<v1::GetRunRequest>) -> CallResult<v1::Run> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
-            runs::get(&context, request, deadline)
+        // A wait may exceed the default deadline.
+        let given = deadline::given(call.metadata());
+        serve_call(&context, call, |deadline, request| {
+            runs::get(&context, request, WaitBounds { deadline, given })
         })
         .await
     }
@@ -140,7 +143,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::GetStepOutputRequest>,
     ) -> CallResult<v1::GetStepOutputResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::step_output(&context, request, deadline)
         })
         .await
@@ -148,7 +151,7 @@ impl WorkflowService for Workflows {
 
     async fn list_runs(&self, call: Call<v1::ListRunsRequest>) -> CallResult<v1::ListRunsResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::list(&context, request, deadline)
         })
         .await
@@ -159,7 +162,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::GetHistoryRequest>,
     ) -> CallResult<v1::GetHistoryResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             runs::history(&context, request, deadline)
         })
         .await
@@ -178,7 +181,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::SignalRunRequest>,
     ) -> CallResult<v1::SignalRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             open_runs::signal(&context, request, deadline)
         })
         .await
@@ -186,7 +189,7 @@ impl WorkflowService for Workflows {
 
     async fn add_info(&self, call: Call<v1::AddInfoRequest>) -> CallResult<v1::AddInfoResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             info::add(&context, request, deadline)
         })
         .await
@@ -194,7 +197,7 @@ impl WorkflowService for Workflows {
 
     async fn list_info(&self, call: Call<v1::ListInfoRequest>) -> CallResult<v1::ListInfoResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             info::list(&context, request, deadline)
         })
         .await
@@ -205,7 +208,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::GetRunReportRequest>,
     ) -> CallResult<v1::GetRunReportResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             report::get(&context, request, deadline)
         })
         .await
@@ -216,7 +219,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::DecideApprovalRequest>,
     ) -> CallResult<v1::DecideApprovalResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             open_runs::decide_approval(&context, request, deadline)
         })
         .await
@@ -227,7 +230,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::CompleteStepRequest>,
     ) -> CallResult<v1::CompleteStepResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             open_runs::complete_step(&context, request, deadline)
         })
         .await
@@ -238,7 +241,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::CancelRunRequest>,
     ) -> CallResult<v1::CancelRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             open_runs::cancel(&context, request, deadline)
         })
         .await
@@ -249,7 +252,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::ResumeRunRequest>,
     ) -> CallResult<v1::ResumeRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             open_runs::resume(&context, request, deadline)
         })
         .await
@@ -258,7 +261,7 @@ impl WorkflowService for Workflows {
     async fn retry_run(&self, call: Call<v1::RetryRunRequest>) -> CallResult<v1::StartRunResponse> {
         let context = CallContext::of(&self.context, &call).await?;
         let trace = CallTrace::of(&call);
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             retry::retry(&context, request, trace, deadline)
         })
         .await
@@ -266,7 +269,7 @@ impl WorkflowService for Workflows {
 
     async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> CallResult<v1::Schedule> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             schedule::get(&context, request, deadline)
         })
         .await
@@ -277,7 +280,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::InvalidateCacheRequest>,
     ) -> CallResult<v1::InvalidateCacheResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             cache::invalidate(&context, request, deadline)
         })
         .await
@@ -288,7 +291,7 @@ impl WorkflowService for Workflows {
         call: Call<v1::DeleteWorkflowRequest>,
     ) -> CallResult<v1::DeleteWorkflowResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(call, |deadline, request| {
+        serve_call(&context, call, |deadline, request| {
             delete::delete(&context, request, deadline)
         })
         .await

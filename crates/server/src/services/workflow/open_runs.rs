@@ -29,10 +29,10 @@ pub(super) async fn signal(
 ) -> Result<v1::SignalRunResponse, Refusal> {
     let body = SignalRun {
         run_id: request::run_id(request.run_id)?,
-        signal_type: request::name(SignalType::new(request.r#type))?,
+        signal_type: request::name("type", SignalType::new(request.r#type))?,
         payload: request::json(&request.payload, "payload", "{}")?,
-        scope: request::optional(request.scope, ScopePathText::new)?,
-        signal_id: request::optional(request.signal_id, SignalId::new)?,
+        scope: request::optional("scope", request.scope, ScopePathText::new)?,
+        signal_id: request::optional("signal_id", request.signal_id, SignalId::new)?,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
@@ -58,12 +58,12 @@ pub(super) async fn decide_approval(
     let body = DecideApproval {
         run_id: request::run_id(request.run_id)?,
         selector: StepSelector {
-            step: request::optional(request.step, StepName::new)?,
-            scope: request::optional(request.scope, ScopePathText::new)?,
+            step: request::optional("step", request.step, StepName::new)?,
+            scope: request::optional("scope", request.scope, ScopePathText::new)?,
             visit: request.visit,
         },
         is_approved: request.approved,
-        comment: request::optional(request.comment, Comment::new)?,
+        comment: request::optional("comment", request.comment, Comment::new)?,
     };
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
@@ -85,8 +85,8 @@ pub(super) async fn complete_step(
     deadline: Instant,
 ) -> Result<v1::CompleteStepResponse, Refusal> {
     let selector = StepSelector {
-        step: Some(request::name(StepName::new(request.step.as_str()))?),
-        scope: request::optional(request.scope.clone(), ScopePathText::new)?,
+        step: Some(request::name("step", StepName::new(request.step.as_str()))?),
+        scope: request::optional("scope", request.scope.clone(), ScopePathText::new)?,
         visit: request.visit,
     };
     let namespace = request::namespace(&request.namespace)?;
@@ -166,7 +166,7 @@ pub(super) async fn resume(
     let revision = resume_revision(&request)?;
     let body = ResumeRun {
         run_id: request::run_id(request.run_id)?,
-        from: request::optional(request.from, StepName::new)?,
+        from: request::optional("from", request.from, StepName::new)?,
         revision,
         metadata: request::metadata(&request.metadata)?,
     };

@@ -47,7 +47,7 @@ pub(super) async fn retry(
 
 /// The step with which the new run begins.
 fn from(request: &v1::RetryRunRequest) -> Result<Option<RetryFrom>, Refusal> {
-    let step = request::optional(request.from.clone(), StepName::new)?;
+    let step = request::optional("from", request.from.clone(), StepName::new)?;
     if step.is_none() && request.force {
         let message = "expected a step to begin with, but the request has only `force`";
         return Err(Refusal::invalid("force", message));
@@ -86,8 +86,12 @@ fn start(
         input,
         workflow: origin.workflow,
         input_checked_for: None,
-        idempotency_key: request::optional(request.idempotency_key, IdempotencyKey::new)?,
-        run_id: request::optional(request.new_run_id, RunId::new)?,
+        idempotency_key: request::optional(
+            "idempotency_key",
+            request.idempotency_key,
+            IdempotencyKey::new,
+        )?,
+        run_id: request::optional("new_run_id", request.new_run_id, RunId::new)?,
         trace: None,
         start_time: None,
         metadata: metadata.or(origin.metadata),

@@ -1,7 +1,9 @@
 //! Reads runs and their histories (W21–W23).
 
+use super::wait;
 use crate::access::CallContext;
 use crate::convert;
+use crate::deadline::{Wait, WaitBounds};
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
@@ -18,11 +20,25 @@ use tokio::time::Instant;
 pub(super) async fn get(
     context: &CallContext,
     request: v1::GetRunRequest,
-    deadline: Instant,
+    bounds: WaitBounds,
 ) -> Result<v1::Run, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
+    let deadline = match request::wait(request.wait_ms)? {
+        None => bounds.deadline,
+        Some(length) => {
+            let Wait {
+                until,
+                read_deadline,
+            } = bounds.wait(length);
+            if !request.stale {
+                gateway.catch_up(bounds.deadline).await?;
+            }
+            wait::until_ended(context, &namespace, &run_id, until).await?;
+            read_deadline
+        }
+    };
     let missing = Rejection::RunNotFound(run_id.clone());
     let look_up = move |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
     let freshness = Freshness::of(request.stale);
@@ -40,8 +56,8 @@ pub(super) async fn step_output(
     let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
     let selector = StepResultSelector {
-        step: request::name(StepName::new(request.step))?,
-        scope: request::optional(request.scope, ScopePathText::new)?,
+        step: request::name("step", StepName::new(request.step))?,
+        scope: request::optional("scope", request.scope, ScopePathText::new)?,
         visit: request.visit,
     };
     let no_run = Rejection::RunNotFound(run_id.clone());
@@ -140,7 +156,7 @@ fn query(request: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
     })?;
     let status = convert::run::wanted_status(request.status());
     let status = status.map(|status| Condition::Status(Equality::Equal, status));
-    let workflow = request::optional(request.workflow, WorkflowName::new)?;
+    let workflow = request::optional("workflow", request.workflow, WorkflowName::new)?;
     let workflow = workflow.map(|name| Condition::Workflow(Equality::Equal, name));
     query.conditions.extend(status.into_iter().chain(workflow));
     Ok(query)

@@ -26,7 +26,7 @@ pub(super) async fn get(
 ) -> Result<v1::Schedule, Refusal> {
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
-    let workflow = request::name(WorkflowName::new(request.workflow))?;
+    let workflow = request::name("workflow", WorkflowName::new(request.workflow))?;
     let look_up = |reader: &dyn Reader| {
         let latest = VersionChoice::Latest;
         let latest = view::definition_number(reader, &namespace, &workflow, &latest)?;

@@ -10,7 +10,7 @@ use flotilla_dsl::{Finding, Parsed, Reference, ReferenceTarget, unregistered};
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{VersionChoice, view};
+use flotilla_engine::{AccessMode, VersionChoice, view};
 use tokio::time::Instant;
 
 /// Serves `ValidateWorkflow`.
@@ -116,7 +116,10 @@ fn missing(
                 namespace: other,
                 name,
             } => view::stream(reader, other.as_ref().unwrap_or(namespace), name)?.is_some(),
-            ReferenceTarget::Approvers => false,
+            ReferenceTarget::Approvers => {
+                let access = view::access(reader)?;
+                access.is_some_and(|access| access.mode == AccessMode::Closed)
+            }
         };
         if !is_there {
             findings.push(unregistered(reference));

@@ -208,9 +208,9 @@ impl RunWatch {
     }
 
     async fn send(&self, update: Update) -> Result<(), CallerGone> {
-        let response = v1::WatchRunResponse {
+        let response = self.context.visible(v1::WatchRunResponse {
             update: Some(update),
-        };
+        });
         let bytes = response.encoded_len();
         let room = self.updates.reserve(bytes).await;
         let room = room.map_err(|NotSent| CallerGone)?;
