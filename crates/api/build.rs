@@ -1,5 +1,10 @@
 //! Generates the messages and services from `proto/`, without `protoc`.
 
+#[path = "src/descriptors.rs"]
+#[expect(unreachable_pub, reason = "the library exports what it has")]
+mod descriptors;
+
+use descriptors::{camel_case, has_option, snake_case};
 use prost_reflect::{
     DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
 };
@@ -150,7 +155,7 @@ fn add_redaction(
     implementations.insert(name.clone(), String::new());
     let mut statements = String::new();
     for field in message.fields() {
-        if is_payload(option, &field) {
+        if has_option(&field, option, "payload") {
             writeln!(statements, "self.r#{} = Default::default();", field.name())?;
             continue;
         }
@@ -190,36 +195,4 @@ fn inner_redaction(message: &MessageDescriptor, field: &FieldDescriptor) -> Stri
     };
     let name = field.name();
     format!("for inner in self.r#{name}.{inner}() {{ inner.redact(); }}\n")
-}
-
-/// Whether the field holds a payload.
-fn is_payload(option: &ExtensionDescriptor, field: &FieldDescriptor) -> bool {
-    let options = field.options();
-    let option = options.get_extension(option);
-    let flag = option.as_message().and_then(|option| {
-        let value = option.get_field_by_name("payload")?;
-        value.as_bool()
-    });
-    flag.unwrap_or_default()
-}
-
-/// `RunStatus` as `run_status`.
-fn snake_case(name: &str) -> String {
-    let mut text = String::new();
-    for character in name.chars() {
-        if character.is_ascii_uppercase() && !text.is_empty() {
-            text.push('_');
-        }
-        text.push(character.to_ascii_lowercase());
-    }
-    text
-}
-
-/// `run_status` as `RunStatus`.
-fn camel_case(name: &str) -> String {
-    let words = name.split('_').map(|word| {
-        let (first, rest) = word.split_at(1);
-        first.to_ascii_uppercase() + rest
-    });
-    words.collect()
 }

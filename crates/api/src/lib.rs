@@ -1,6 +1,7 @@
 //! What clients and nodes of Flotilla have in common: the generated gRPC messages and services, which the files in `proto/`
 //! document, their JSON, and the text of API tokens.
 
+pub mod descriptors;
 pub mod json;
 pub mod token;
 

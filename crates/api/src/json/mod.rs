@@ -14,7 +14,8 @@ pub use decode::{ITEMS_MAX, JsonError, from_json, set_from_text};
 pub use encode::to_json;
 pub use names::words as enum_words;
 
-use prost_reflect::{DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind};
+use crate::descriptors::has_option;
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -41,15 +42,6 @@ static FORMS: LazyLock<BTreeMap<String, FieldForm>> = LazyLock::new(|| {
     });
     forms.collect()
 });
-
-fn has_option(field: &FieldDescriptor, extension: &ExtensionDescriptor, name: &str) -> bool {
-    let options = field.options();
-    let option = options.get_extension(extension);
-    let flag = option
-        .as_message()
-        .and_then(|option| option.get_field_by_name(name));
-    flag.and_then(|flag| flag.as_bool()).unwrap_or(false)
-}
 
 /// The suffix of a field's name in JSON if its bytes are not JSON.
 pub const BASE64_SUFFIX: &str = "_base64";

@@ -1,5 +1,6 @@
 //! Enum values as words: `RUN_STATUS_TIMED_OUT` is `timed_out`.
 
+use crate::descriptors::snake_case;
 use prost_reflect::EnumDescriptor;
 
 /// The word for a value of the enum; `None` for the unspecified value, and for an unknown one, such as that of a newer node.
@@ -29,15 +30,4 @@ fn in_lower_case(descriptor: &EnumDescriptor, name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let prefix = snake_case(descriptor.name()) + "_";
     name.strip_prefix(&prefix).unwrap_or(&name).to_owned()
-}
-
-fn snake_case(name: &str) -> String {
-    let mut snake = String::new();
-    for character in name.chars() {
-        if character.is_ascii_uppercase() && !snake.is_empty() {
-            snake.push('_');
-        }
-        snake.push(character.to_ascii_lowercase());
-    }
-    snake
 }

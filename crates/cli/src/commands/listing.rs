@@ -1,6 +1,11 @@
 //! The paging flags that all lists share.
 
+use crate::failure::Failure;
 use clap::Args;
+use flotilla_client::ClientError;
+
+/// Rows of one page of a whole list: as many as a node returns.
+pub(crate) const PAGE_ROWS: u32 = 1_000;
 
 /// Selects a page of a list.
 #[derive(Debug, Args)]
@@ -17,4 +22,19 @@ pub(crate) struct Listing {
         hide_default_value = true
     )]
     pub(crate) page_token: String,
+}
+
+/// The items of all pages of a list. `page` requests the page with a token, and returns its items and the token of the next page.
+pub(crate) async fn all_pages<T>(
+    page: impl AsyncFn(String) -> Result<(Vec<T>, String), ClientError>,
+) -> Result<Vec<T>, Failure> {
+    let (mut items, mut page_token) = (Vec::new(), String::new());
+    loop {
+        let (found, next) = page(page_token).await?;
+        items.extend(found);
+        if next.is_empty() {
+            return Ok(items);
+        }
+        page_token = next;
+    }
 }

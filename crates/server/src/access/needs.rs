@@ -65,6 +65,7 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_api::descriptors::has_option;
     use flotilla_api::json::DESCRIPTORS;
     use flotilla_engine::NamespaceRole;
     use prost_reflect::{ExtensionDescriptor, Kind, MessageDescriptor};
@@ -78,14 +79,10 @@ mod tests {
     ) -> bool {
         seen.insert(message.full_name().to_owned())
             && message.fields().any(|field| {
-                let options = field.options();
-                let option_value = options.get_extension(option);
-                let flags = option_value.as_message();
-                let flag = flags.and_then(|flags| flags.get_field_by_name("payload")?.as_bool());
+                let is_payload = has_option(&field, option, "payload");
                 match field.kind() {
-                    _ if flag == Some(true) => true,
-                    Kind::Message(inner) => has_payload(option, &inner, seen),
-                    _ => false,
+                    Kind::Message(inner) => is_payload || has_payload(option, &inner, seen),
+                    _ => is_payload,
                 }
             })
     }

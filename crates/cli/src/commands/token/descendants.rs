@@ -1,14 +1,12 @@
 //! The tokens that were created with a token, with those, and so on.
 
+use crate::commands::listing::{PAGE_ROWS, all_pages};
 use crate::failure::Failure;
 use flotilla_client::Client;
 use flotilla_client::v1::{
-    ListClusterTokensRequest, ListNamespacesRequest, ListTokensRequest, Token,
+    ListClusterTokensRequest, ListNamespacesRequest, ListTokensRequest, Namespace, Token,
 };
 use std::collections::BTreeSet;
-
-/// Rows of one page.
-const PAGE: u32 = 1_000;
 
 /// A token, and where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +24,50 @@ pub(super) async fn descendants_of(
     root: &ScopedToken,
     now_ms: u64,
 ) -> Result<Vec<ScopedToken>, Failure> {
-    let mut tokens = Vec::new();
-    match &root.namespace {
-        Some(namespace) => list(client, namespace, &mut tokens).await?,
+    let tokens = match &root.namespace {
+        Some(namespace) => tokens_of(client, namespace).await?,
         None => {
-            list_of_cluster(client, &mut tokens).await?;
+            let mut tokens = tokens_of_cluster(client).await?;
             for namespace in namespaces(client).await? {
-                list(client, &namespace, &mut tokens).await?;
+                tokens.extend(tokens_of(client, &namespace.name).await?);
             }
+            tokens
         }
-    }
+    };
     Ok(descendants(&root.id, tokens, now_ms))
+}
+
+async fn tokens_of(client: &Client, namespace: &str) -> Result<Vec<Token>, Failure> {
+    all_pages(async |page_token| {
+        let request = ListTokensRequest {
+            namespace: namespace.to_owned(),
+            limit: PAGE_ROWS,
+            page_token,
+        };
+        let page = client.list_tokens(request).await?;
+        Ok((page.items, page.next_page_token))
+    })
+    .await
+}
+
+async fn tokens_of_cluster(client: &Client) -> Result<Vec<Token>, Failure> {
+    all_pages(async |page_token| {
+        let limit = PAGE_ROWS;
+        let request = ListClusterTokensRequest { limit, page_token };
+        let page = client.list_cluster_tokens(request).await?;
+        Ok((page.items, page.next_page_token))
+    })
+    .await
+}
+
+async fn namespaces(client: &Client) -> Result<Vec<Namespace>, Failure> {
+    all_pages(async |page_token| {
+        let limit = PAGE_ROWS;
+        let request = ListNamespacesRequest { limit, page_token };
+        let page = client.list_namespaces(request).await?;
+        Ok((page.items, page.next_page_token))
+    })
+    .await
 }
 
 /// Those of the tokens that descend from this one and have not ended.
@@ -64,55 +95,6 @@ fn descendants(root: &str, tokens: Vec<Token>, now_ms: u64) -> Vec<ScopedToken> 
             namespace: Some(token.namespace).filter(|name| !name.is_empty()),
         })
         .collect()
-}
-
-async fn list(client: &Client, namespace: &str, tokens: &mut Vec<Token>) -> Result<(), Failure> {
-    let mut page_token = String::new();
-    loop {
-        let request = ListTokensRequest {
-            namespace: namespace.to_owned(),
-            limit: PAGE,
-            page_token,
-        };
-        let page = client.list_tokens(request).await?;
-        tokens.extend(page.items);
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            return Ok(());
-        }
-    }
-}
-
-async fn list_of_cluster(client: &Client, tokens: &mut Vec<Token>) -> Result<(), Failure> {
-    let mut page_token = String::new();
-    loop {
-        let request = ListClusterTokensRequest {
-            limit: PAGE,
-            page_token,
-        };
-        let page = client.list_cluster_tokens(request).await?;
-        tokens.extend(page.items);
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            return Ok(());
-        }
-    }
-}
-
-async fn namespaces(client: &Client) -> Result<Vec<String>, Failure> {
-    let (mut names, mut page_token) = (Vec::new(), String::new());
-    loop {
-        let request = ListNamespacesRequest {
-            limit: PAGE,
-            page_token,
-        };
-        let page = client.list_namespaces(request).await?;
-        names.extend(page.items.into_iter().map(|namespace| namespace.name));
-        page_token = page.next_page_token;
-        if page_token.is_empty() {
-            return Ok(names);
-        }
-    }
 }
 
 #[cfg(test)]

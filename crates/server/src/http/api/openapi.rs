@@ -2,6 +2,7 @@
 
 use super::route::Route;
 use crate::errors::ErrorCode;
+use flotilla_api::descriptors::camel_case;
 use flotilla_api::json::{BASE64_SUFFIX, FieldForm, enum_words, form_of};
 use prost_reflect::{
     Cardinality, EnumDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor,
@@ -401,10 +402,7 @@ fn operation_id(route: &Route) -> String {
         (0, _) | (_, None) => name.to_owned(),
         // What the path lacks is then in the query or the body.
         (_, Some(variable)) if variable == "namespace" => format!("{name}InNamespace"),
-        (_, Some(variable)) => {
-            let (first, rest) = variable.split_at(1);
-            format!("{name}By{}{rest}", first.to_ascii_uppercase())
-        }
+        (_, Some(variable)) => format!("{name}By{}", camel_case(variable)),
     }
 }
 

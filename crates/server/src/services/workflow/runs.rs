@@ -25,8 +25,8 @@ pub(super) async fn get(
     let namespace = request::namespace(&request.namespace)?;
     let gateway = context.gateway.of(&namespace);
     let run_id = request::run_id(request.run_id)?;
-    let deadline = match request::wait(request.wait_ms)? {
-        None => bounds.deadline,
+    let (freshness, deadline) = match request::wait(request.wait_ms)? {
+        None => (Freshness::of(request.stale), bounds.deadline),
         Some(length) => {
             let Wait {
                 until,
@@ -36,12 +36,12 @@ pub(super) async fn get(
                 gateway.catch_up(bounds.deadline).await?;
             }
             wait::until_ended(context, &namespace, &run_id, until).await?;
-            read_deadline
+            // This node has applied what was acknowledged before the call.
+            (Freshness::Stale, read_deadline)
         }
     };
     let missing = Rejection::RunNotFound(run_id.clone());
     let look_up = move |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
-    let freshness = Freshness::of(request.stale);
     let found = gateway.scan(freshness, deadline, look_up).await?;
     Ok(convert::run::message(found.ok_or(missing)?))
 }

@@ -1,5 +1,6 @@
 //! `flo cluster quarantine release`.
 
+use crate::commands::listing::PAGE_ROWS;
 use crate::failure::Failure;
 use crate::output::Row;
 use crate::session::Session;
@@ -17,8 +18,6 @@ Examples:
   flo cluster quarantine release group orders/billing -n shop
   flo cluster quarantine release --all";
 
-/// The page size of --all.
-const PAGE_ITEMS: u32 = 1_000;
 /// The server's code for a bug that it has contained.
 const BUG: &str = "internal";
 /// The server's code for an item that is not quarantined, or no longer.
@@ -111,7 +110,7 @@ impl Releases {
         let mut page_token = String::new();
         loop {
             let request = ListQuarantinedRequest {
-                limit: PAGE_ITEMS,
+                limit: PAGE_ROWS,
                 page_token,
                 ..ListQuarantinedRequest::default()
             };
