@@ -110,7 +110,7 @@ codes! {
     NoWorker "no_worker" Retryable
         "`flo bench steps --workers 0`: no worker took a task within `--timeout`.";
     NotServing "not_serving" Retryable
-        "`flo cluster health`: the node does not serve clients.";
+        "`flo cluster health`, `flo cluster status`: the node does not serve clients, or is about to stop.";
     OutputUnwritable "output_unwritable" Machine
         "The result cannot be written to stdout.";
     PortInvalid "port_invalid" Usage

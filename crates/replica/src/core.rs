@@ -19,6 +19,7 @@ use crate::cluster::members::{ChangeParts, Changes};
 use crate::cluster::probe::Probes;
 use crate::cluster::retired_ids::RetiredIds;
 use crate::cluster::status::StatusReports;
+use crate::cluster::timing::Timing;
 use crate::cluster::transfer::Transfers;
 use crate::control::ControlWriter;
 use crate::inspection::Inspector;
@@ -61,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) probes: Probes,
     pub(crate) candidacy: Arc<Candidacy>,
     pub(crate) status_reports: StatusReports,
+    pub(crate) timing: Timing,
     pub(crate) transfers: Transfers,
     pub(crate) drains: Drains,
     /// The snapshot that is being received.
@@ -142,6 +144,7 @@ impl Core {
             probes,
             candidacy,
             status_reports,
+            timing: Timing::new(basis.parts.local.election_ms),
             transfers,
             drains,
             installs: Installs::default(),

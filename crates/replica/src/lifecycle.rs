@@ -73,6 +73,11 @@ impl Lifecycle {
         self.fatal.subscribe()
     }
 
+    /// Whether the process must end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.fatal.borrow().is_some()
+    }
+
     /// Whether this replica ends because its disk hangs.
     pub(crate) fn is_hung(&self) -> bool {
         let fatal = self.fatal.borrow();

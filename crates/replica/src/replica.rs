@@ -7,6 +7,7 @@ use crate::cluster::formation::{FormError, Formation, FormedCluster};
 use crate::cluster::leader_contact::Standstill;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::Status;
+use crate::cluster::timing::TimingMismatch;
 use crate::core::Core;
 use crate::environment::Environment;
 use crate::execution::{BlockingPool, JobKind};
@@ -16,7 +17,6 @@ use crate::inspection::{InspectError, Pending};
 use crate::membership::voters;
 use crate::network::host_services::HostCallSender;
 use crate::network::local::HOME_GROUP_ID;
-use crate::network::snapshots::SNAPSHOTS_READ_MAX;
 use crate::read::ReadError;
 use crate::running::Running;
 use crate::start_error::StartError;
@@ -288,6 +288,14 @@ impl Replica {
         self.core().status_reports.collect().await
     }
 
+    /// How this node's timing differs from that of the leader that it follows; `None` if it does not, as far as known.
+    #[must_use]
+    pub fn timing_mismatch(&self) -> Option<TimingMismatch> {
+        let core = self.core();
+        let leader = core.leadership.borrow().leader.clone();
+        core.timing.mismatch(leader.map(|leader| leader.node_id))
+    }
+
     /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> Counters {
@@ -334,11 +342,10 @@ impl Replica {
     #[must_use]
     pub fn pending(&self) -> Pending {
         let core = self.core();
-        let free = core.links.snapshot_readers.available_permits();
         Pending {
             commands: core.queue.pending(),
             install: core.installs.pending(),
-            outgoing_snapshot_count: SNAPSHOTS_READ_MAX.saturating_sub(free),
+            outgoing_snapshot_count: core.links.outgoing_snapshot_count(),
         }
     }
 

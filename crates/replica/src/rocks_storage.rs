@@ -191,6 +191,19 @@ fn failed(error: io::Error) -> StorageError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::fsync::tests::is_durable;
+
+    #[test]
+    fn the_names_in_a_new_data_directory_are_durable() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = RocksStorage.lock(directory.path()).unwrap();
+        drop(RocksStorage.open_log(directory.path()).unwrap());
+        drop(RocksStorage.open_state(directory.path()).unwrap());
+        for name in [LOG, "state"] {
+            assert!(is_durable(&directory.path().join(name)), "{name}");
+        }
+        drop(lock);
+    }
 
     #[test]
     fn a_disk_has_a_size_and_less_room_than_that() {

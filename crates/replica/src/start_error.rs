@@ -185,6 +185,10 @@ const REJOIN: &str = "keep the directory for inspection and leave this node stop
     `flo cluster add-learner` and `promote`";
 
 impl StartError {
+    /// What to do about [`StartError::Removed`].
+    pub const REMOVED_HINT: &'static str = "its data directory is obsolete; to use the machine again, start a node with \
+                                            --join, a new node id and an empty directory";
+
     /// The error for a log that ends at `last`, although the member has acknowledged more.
     pub(crate) fn tail_lost(acknowledged: LogId, last: Option<LogId>) -> Self {
         Self::TailLost {
@@ -238,11 +242,7 @@ impl StartError {
                  --peers, then `flo cluster add-learner`"
                     .to_owned()
             }
-            Self::Removed(_) => {
-                "its data directory is obsolete; to use the machine again, start a node with \
-                 --join, a new node id and an empty directory"
-                    .to_owned()
-            }
+            Self::Removed(_) => Self::REMOVED_HINT.to_owned(),
             Self::NodeIdRetired { .. } => {
                 "the id of a removed member is never used again: choose a new --node-id".to_owned()
             }

@@ -223,6 +223,7 @@ fn local_name(config: &Config, identity: &Identity) -> LocalName {
         client_address: config.client_address.clone(),
         version: config.version.clone(),
         engine_version: config.engine_version,
+        election_ms: config.tuning.election_ms(),
         formation_requirements: config.formation_requirements.clone(),
         hosts: hosts(config),
     }

@@ -62,6 +62,11 @@ impl Tuning {
         }
     }
 
+    /// [`Tuning::election_min`] in milliseconds. The other times of consensus follow from it.
+    pub(crate) fn election_ms(&self) -> u64 {
+        u64::try_from(self.election_min.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// How long a leader that stops waits for its successor.
     pub(crate) fn hand_over_timeout(&self) -> Duration {
         self.election_min * 5 / 3

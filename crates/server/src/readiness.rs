@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
-use flotilla_replica::{ReadError, Standstill};
+use flotilla_replica::{FatalError, ReadError, Standstill, StartError};
 
 /// Whether the process can continue.
 ///
@@ -14,9 +14,23 @@ pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
     let Some(error) = fatal.borrow().clone() else {
         return Ok(());
     };
+    if let FatalError::Refused(StartError::Removed(_)) = error.as_ref() {
+        let message = format!("expected the node to be a member of its cluster, but {error}");
+        let refusal = Refusal::new(ServerCode::NodeRemoved, message);
+        return Err(refusal.with_hint(StartError::REMOVED_HINT));
+    }
     let hint = error.hint();
     let message = format!("expected the node to keep running, but it cannot: {error}; {hint}");
     Err(Refusal::new(ServerCode::Unavailable, message))
+}
+
+/// What an operator should change about a node, even if it may serve.
+pub(crate) fn warnings(context: &Context) -> Vec<String> {
+    let mismatch = context.node_gateway.home().replica().timing_mismatch();
+    mismatch
+        .iter()
+        .map(|mismatch| mismatch.to_string())
+        .collect()
 }
 
 /// Whether the node may serve: it runs, is not stopping, is a member, has caught up with the log

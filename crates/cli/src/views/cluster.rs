@@ -27,6 +27,9 @@ pub(crate) struct ClusterView {
     /// What the node waits for before it belongs to a cluster. Only in text output, too.
     #[serde(skip)]
     awaited: String,
+    /// Why the answering node cannot continue, and what to do. Only in text output, too.
+    #[serde(skip)]
+    stop_reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,6 +50,8 @@ struct NodeView {
     drained: bool,
     #[serde(skip)]
     engine_version: u32,
+    #[serde(skip)]
+    election_ms: u64,
     /// The role for people, which distinguishes a leader without followers and a drained node.
     #[serde(skip)]
     standing: String,
@@ -67,6 +72,13 @@ impl ClusterView {
     /// Whether the cluster has been formed, as far as the answering node knows.
     pub(crate) fn is_formed(&self) -> bool {
         !self.cluster_id.is_empty()
+    }
+
+    /// Why the answering node cannot continue, and what to do; `None` while it can.
+    pub(crate) fn stop_reason(&self) -> Option<String> {
+        let node_id = self.responding_node_id;
+        let reason = Some(self.stop_reason.as_str()).filter(|reason| !reason.is_empty());
+        reason.map(|reason| format!("node {node_id} cannot continue: {reason}"))
     }
 
     /// What to do if no node leads.
@@ -114,10 +126,29 @@ impl ClusterView {
         if let Some(max) = self.max_request_ids {
             text.push_str(&format!("\n\nsettings: max-request-ids {max}"));
         }
-        if let Some(upgrade) = self.upgrade() {
-            text.push_str(&format!("\n\n{upgrade}"));
+        let notes = [self.upgrade(), self.timing()];
+        for note in notes.into_iter().flatten() {
+            text.push_str(&format!("\n\n{note}"));
         }
         text
+    }
+
+    /// The nodes whose timing differs from the leader's, if there are any.
+    fn timing(&self) -> Option<String> {
+        let answering = || self.nodes.iter().filter(|node| node.election_ms > 0);
+        let leader = answering().find(|node| Some(node.node_id) == self.leader_id)?;
+        let differing: Vec<String> = answering()
+            .filter(|node| node.election_ms != leader.election_ms)
+            .map(|node| format!("node {} has {}", node.node_id, node.election_ms))
+            .collect();
+        if differing.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "election_ms differs: the leader has {}, but {}; set it to the same value on all nodes and restart them",
+            leader.election_ms,
+            differing.join(", ")
+        ))
     }
 
     /// The progress of an upgrade, while members know different engine versions.
@@ -154,6 +185,7 @@ impl From<v1::ClusterStatus> for ClusterView {
                 .collect(),
             responding_node_id: status.responding_node_id,
             awaited: status.awaited,
+            stop_reason: status.stop_reason,
         }
     }
 }
@@ -186,6 +218,7 @@ impl NodeView {
             version: node.version,
             drained: node.drained,
             engine_version: node.engine_version,
+            election_ms: node.election_ms,
         }
     }
 
@@ -261,6 +294,7 @@ mod tests {
                 max_request_ids: 6_000_000,
             }),
             awaited: String::new(),
+            stop_reason: String::new(),
         }
     }
 
@@ -332,6 +366,34 @@ mod tests {
         let view = ClusterView::from(status);
         expect!["all use engine version 1; version 2 begins once no node runs an older binary: 1"]
             .assert_eq(&view.upgrade().expect("node 1 is older"));
+    }
+
+    #[test]
+    fn nodes_whose_timing_differs_from_the_leaders_are_named() {
+        let mut status = message(Some(1));
+        status.nodes[0].election_ms = 300;
+        for (node_id, election_ms) in [(2, 900), (3, 300), (4, 0)] {
+            status.nodes.push(v1::NodeStatus {
+                node_id,
+                election_ms,
+                ..v1::NodeStatus::default()
+            });
+        }
+        let text = ClusterView::from(status.clone()).text();
+        expect!["election_ms differs: the leader has 300, but node 2 has 900; set it to the same value on all nodes and restart them"]
+            .assert_eq(text.lines().last().expect("lines"));
+        status.nodes[1].election_ms = 300;
+        assert_eq!(ClusterView::from(status).timing(), None);
+    }
+
+    #[test]
+    fn a_node_that_cannot_continue_says_why() {
+        let mut status = message(Some(2));
+        status.stop_reason = "node 1 was removed from its cluster; start another".to_owned();
+        let view = ClusterView::from(status);
+        expect!["node 1 cannot continue: node 1 was removed from its cluster; start another"]
+            .assert_eq(&view.stop_reason().expect("it is given"));
+        assert_eq!(cluster(Some(1)).stop_reason(), None);
     }
 
     #[test]

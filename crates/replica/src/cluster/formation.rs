@@ -145,7 +145,8 @@ impl FormationProcess {
 
     /// What this node waits for before it belongs to a cluster; `None` if it does not wait.
     pub(crate) fn awaited(&self) -> Option<String> {
-        if self.consensus.is_member() {
+        // A removed member waits for nothing.
+        if self.consensus.is_member() || self.lifecycle.has_failed() {
             return None;
         }
         match self.consensus.has_known_leader() {

@@ -25,5 +25,6 @@ pub(crate) mod recovery;
 pub(crate) mod retired_ids;
 pub(crate) mod retirement;
 pub(crate) mod status;
+pub(crate) mod timing;
 pub(crate) mod transfer;
 pub(crate) mod upgrade;

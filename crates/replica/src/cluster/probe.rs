@@ -4,7 +4,7 @@ use crate::cluster::formation_progress::FormationProgress;
 use crate::membership::StoredMembership;
 use crate::network::calls::PeerCalls;
 use crate::network::links::Links;
-use crate::network::local::Local;
+use crate::network::local::{HOME_GROUP_ID, Local};
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start_error::StartError;
 use flotilla_engine::NodeId;
@@ -75,6 +75,7 @@ impl Probes {
         let request = ProbeRequest {
             node_id: self.local.node_id,
             may_form: self.progress.is_requested() && self.local.cluster_id().is_none(),
+            group_id: HOME_GROUP_ID,
         };
         send(request, peer).await
     }
@@ -103,7 +104,9 @@ impl Probes {
 
 async fn send(request: ProbeRequest, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
     let probed_peer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
-    probed_peer.ok()?.ok()
+    let found = probed_peer.ok()?.ok()?;
+    // The members of another group say nothing about this one.
+    (found.group_id == HOME_GROUP_ID).then_some(found)
 }
 
 /// Refuses to start beside another process of the same node: this process does not serve peers yet,
@@ -119,6 +122,7 @@ pub(crate) async fn check_alone(
     let request = ProbeRequest {
         node_id: local.node_id,
         may_form: false,
+        group_id: HOME_GROUP_ID,
     };
     let found = send(request, links.connect(&member.peer_address).as_ref()).await;
     match found {

@@ -96,6 +96,8 @@ pub struct NodeStatus {
     pub version: String,
     /// The newest engine version that its binary knows; 0 if it does not respond.
     pub engine_version: u32,
+    /// Its minimum election timeout in milliseconds; 0 if it does not respond.
+    pub election_ms: u64,
 }
 
 impl NodeStatus {
@@ -237,6 +239,7 @@ impl StatusReports {
             version: self.local.version.clone(),
             engine_version: self.local.engine_version,
             drained,
+            election_ms: self.local.election_ms,
         }
     }
 
@@ -272,6 +275,7 @@ fn node_status(
         is_drained: false,
         version: String::new(),
         engine_version: 0,
+        election_ms: 0,
     };
     let Some(answer) = answer else {
         return Some(base);
@@ -293,6 +297,7 @@ fn node_status(
         version: answer.version.clone(),
         // A release from before there was a second version reports none.
         engine_version: answer.engine_version.max(ENGINE_VERSION_FIRST),
+        election_ms: answer.election_ms,
         ..base
     })
 }
@@ -327,6 +332,7 @@ mod tests {
             is_drained: false,
             version: version.to_owned(),
             engine_version: 1,
+            election_ms: 300,
         }
     }
 

@@ -111,7 +111,8 @@ impl NetStreamAppend<TypeConfig> for Connection {
         let (local, target) = (Arc::clone(&self.local), self.target);
         let requests = pipeline.requests(input).map(move |request| {
             let acknowledged = local.acknowledged(target, &request.vote);
-            convert::append_out(&request, acknowledged, local.sender(target))
+            let head = (local.sender(target), local.election_ms);
+            convert::append_out(&request, acknowledged, head)
         });
         Box::pin(async move {
             // openraft's backoff after a failure comes before the first request. Connecting without

@@ -65,7 +65,7 @@ pub(crate) fn log_id_in(log_id: protocol::LogId) -> LogId {
 pub(crate) fn append_out(
     request: &AppendEntriesRequest<TypeConfig>,
     acknowledged: Option<LogId>,
-    sender: Sender,
+    (sender, election_ms): (Sender, u64),
 ) -> protocol::AppendRequest {
     protocol::AppendRequest {
         sender: Some(sender),
@@ -74,6 +74,7 @@ pub(crate) fn append_out(
         leader_commit: request.leader_commit.as_ref().map(log_id_out),
         records: request.entries.iter().map(record::encode).collect(),
         acknowledged: acknowledged.as_ref().map(log_id_out),
+        election_ms,
     }
 }
 
@@ -259,7 +260,7 @@ mod tests {
             entries: vec![entry],
             leader_commit: None,
         };
-        let mut sent = append_out(&request, None, Sender::default());
+        let mut sent = append_out(&request, None, (Sender::default(), 300));
         let arrived = append_in(sent.clone()).unwrap();
         assert_eq!(arrived.vote, request.vote);
         assert_eq!(arrived.prev_log_id, request.prev_log_id);

@@ -4,7 +4,7 @@
 //! ([`ForwardKind`]). The requests that wait for the transport are bounded by number and by size.
 
 use crate::network::calls::{PeerCalls, PeerError, Responses};
-use crate::network::local::Local;
+use crate::network::local::{HOME_GROUP_ID, Local};
 use crate::network::protocol::{
     ForwardRequest, ForwardResponse, Opened, forward_request, forward_response,
 };
@@ -21,7 +21,7 @@ use tokio_stream::wrappers::ReceiverStream;
 /// The requests that wait for the transport of one stream; callers of further ones wait.
 const QUEUE_MAX: usize = 1_024;
 /// As [`QUEUE_MAX`], in bytes.
-const QUEUE_BYTES_MAX: u32 = 32 << 20;
+pub const QUEUE_BYTES_MAX: u32 = 32 << 20;
 const _: () = assert!(QUEUE_BYTES_MAX as usize > ENTRY_BYTES_MAX);
 
 /// What a stream carries.
@@ -142,6 +142,11 @@ impl ForwardLink {
         result.ok().and_then(Result::ok).ok_or(ForwardError::Lost)
     }
 
+    /// The requests that wait for the transport. In bytes.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        (QUEUE_BYTES_MAX as usize).saturating_sub(self.queue_bytes.available_permits())
+    }
+
     async fn open(&self) -> Result<Open, ForwardError> {
         let mut open = self.open.lock().await;
         if let Some(open) = open.as_ref()
@@ -191,7 +196,9 @@ impl ForwardPeer {
     }
 
     fn is_served_by(&self, opened: &Opened) -> bool {
-        self.local.cluster_id() == Some(&opened.cluster_id) && self.node_id == opened.node_id
+        self.local.cluster_id() == Some(&opened.cluster_id)
+            && opened.group_id == HOME_GROUP_ID
+            && self.node_id == opened.node_id
     }
 }
 
@@ -239,26 +246,23 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{StampClock, SystemClock};
     use crate::execution::{BlockingPool, Execution};
     use crate::network::calls::{PeerFuture, Requests};
     use crate::network::links::Links;
-    use crate::network::local::LocalName;
     use crate::network::protocol::{
         AppendRequest, AppendResponse, FetchSnapshotRequest, ProbeRequest, ProbeResponse,
         ReadIndex, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
         TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
     };
     use crate::network::transport::Transport;
+    use crate::testing::{CLUSTER, local};
     use futures::future::{self, BoxFuture, join_all};
-    use std::collections::BTreeSet;
     use std::io;
     use std::net::SocketAddr;
     use std::time::Duration;
     use tokio_util::sync::CancellationToken;
 
     const TARGET: u64 = 1;
-    const CLUSTER: &str = "cluster";
     const COMMAND_BYTES: u32 = 3 << 20;
 
     /// A peer that answers read indexes, and whose streams are stuck from the first command on.
@@ -277,6 +281,7 @@ mod tests {
             Some(forward_request::Body::Open(_)) => Answer::Opened(Opened {
                 cluster_id: CLUSTER.to_owned(),
                 node_id: TARGET,
+                group_id: HOME_GROUP_ID,
             }),
             Some(forward_request::Body::ReadIndex(_)) => Answer::ReadIndex(7),
             _ => future::pending().await,
@@ -346,20 +351,38 @@ mod tests {
     }
 
     fn links() -> Links {
-        let name = LocalName {
-            node_id: 2,
-            incarnation: 1,
-            client_address: String::new(),
-            version: String::new(),
-            engine_version: 1,
-            formation_requirements: String::new(),
-            hosts: BTreeSet::new(),
-        };
-        let clock = StampClock::new(Arc::new(SystemClock::default()), name.node_id);
-        let local = Local::new(name, Arc::new(clock));
-        local.enter(CLUSTER.to_owned());
         let pool = BlockingPool::from(Execution::OwnThreads);
-        Links::new(Arc::new(local), Arc::new(StuckPeer), pool)
+        Links::new(Arc::new(local(2)), Arc::new(StuckPeer), pool)
+    }
+
+    #[test]
+    fn a_stream_serves_only_if_its_peer_is_the_expected_one_in_this_cluster_and_group() {
+        let peer = ForwardPeer {
+            local: Arc::new(local(2)),
+            node_id: TARGET,
+            calls: Arc::new(StuckPeer),
+        };
+        let expected = Opened {
+            cluster_id: CLUSTER.to_owned(),
+            node_id: TARGET,
+            group_id: HOME_GROUP_ID,
+        };
+        let in_other_cluster = Opened {
+            cluster_id: "other".to_owned(),
+            ..expected.clone()
+        };
+        let other_node = Opened {
+            node_id: 3,
+            ..expected.clone()
+        };
+        let in_other_group = Opened {
+            group_id: 1,
+            ..expected.clone()
+        };
+        assert!(peer.is_served_by(&expected));
+        for other in [in_other_cluster, other_node, in_other_group] {
+            assert!(!peer.is_served_by(&other), "{other:?}");
+        }
     }
 
     fn command() -> forward_request::Body {
@@ -389,7 +412,13 @@ mod tests {
             let sent = (0..2 * fitting).map(|_| link.ask(command(), deadline));
             join_all(sent).await
         };
-        let results = asks(Instant::now() + Duration::from_secs(1)).await;
+        let results = asks(Instant::now() + Duration::from_secs(1));
+        let full = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            links.forward_bytes()
+        };
+        let (results, queued_bytes) = future::join(results, full).await;
+        assert!(queued_bytes > (QUEUE_BYTES_MAX - COMMAND_BYTES) as usize);
         let count = |expected| {
             results
                 .iter()

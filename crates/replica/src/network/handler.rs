@@ -8,6 +8,7 @@ use crate::membership::cluster_id;
 use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Responses};
 use crate::network::convert;
+use crate::network::local::{self, HOME_GROUP_ID, Standing};
 use crate::network::protocol::{
     AppendRequest, AppendResponse, DiskLow, Done, DrainedSet, FetchSnapshotRequest, ForwardRequest,
     ForwardResponse, KnownMember, NotLeader, Opened, Overloaded, ProbeRequest, ProbeResponse,
@@ -62,17 +63,11 @@ impl Handler {
     /// [`PeerError::Refused`] if it is from another cluster, for another node, or from a removed member. Appends of a removed
     /// member are not refused: a leader that was removed replicates its removal.
     fn admit(&self, sender: Option<Sender>) -> PeerResult<u64> {
-        let node_id = self.core.local.admit(sender)?;
-        self.check_not_removed(node_id)?;
-        Ok(node_id)
-    }
-
-    fn check_not_removed(&self, node_id: u64) -> PeerResult<()> {
-        if self.core.retired_ids.contains(NodeId(node_id)) {
-            let text = format!("node {node_id} was removed from the cluster");
-            return Err(PeerError::Refused(text));
-        }
-        Ok(())
+        let standing = |node_id| match self.core.retired_ids.contains(NodeId(node_id)) {
+            true => Standing::Removed,
+            false => standing_of(&self.core, node_id),
+        };
+        self.core.local.admit(sender, standing)
     }
 
     /// A diverged state is not sent to any peer.
@@ -98,10 +93,9 @@ impl PeerCalls for Handler {
             let open = core.appends.token();
             // A request that cannot be decoded or stored ends the stream; the leader then retries.
             let requests = requests.take_until(stopping).scan(core, |core, request| {
-                let read = core
-                    .local
-                    .admit(request.sender.clone())
-                    .and_then(|_| lost_tail::check(core, &request))
+                let read = admit_leader(core, request.sender.clone())
+                    .map(|leader| core.timing.note(leader, request.election_ms))
+                    .and_then(|()| lost_tail::check(core, &request))
                     .and_then(|()| convert::append_in(request).map_err(PeerError::from));
                 if let Err(error) = &read {
                     tracing::warn!(%error, "an append was refused");
@@ -157,7 +151,7 @@ impl PeerCalls for Handler {
             let silence_max = PART_TIMEOUT.min(self.core.tuning.install_snapshot_timeout);
             let mut parts = snapshots::until_silent(parts, silence_max);
             let begin = snapshots::receive_begin(&mut parts).await?;
-            self.core.local.admit(begin.sender.clone())?;
+            admit_leader(&self.core, begin.sender.clone())?;
             let vote = convert::vote_in(begin.vote).map_err(PeerError::from)?;
             let install = self.core.installs.begin(vote).await?;
             if !self.core.disk.has_space_for_state() {
@@ -267,6 +261,7 @@ impl PeerCalls for Handler {
 
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
         Box::pin(async move {
+            local::check_group(request.group_id)?;
             if request.may_form {
                 self.core.formation.progress.request_from(request.node_id);
             }
@@ -282,7 +277,24 @@ impl PeerCalls for Handler {
     fn check_sender(&self, sender: Sender) -> PeerResult<()> {
         // Such a call may have waited for its connection, so its time says nothing about the sender's clock.
         self.core.local.check(&sender)?;
-        self.check_not_removed(sender.node_id)
+        match self.core.retired_ids.contains(NodeId(sender.node_id)) {
+            true => Err(local::removed(sender.node_id)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// As [`Handler::admit`], for what a leader sends.
+fn admit_leader(core: &Core, sender: Option<Sender>) -> PeerResult<u64> {
+    core.local
+        .admit(sender, |node_id| standing_of(core, node_id))
+}
+
+/// Whether a node is a member, as far as this node knows.
+fn standing_of(core: &Core, node_id: u64) -> Standing {
+    match core.consensus.membership().get_node(&node_id) {
+        Some(_) => Standing::Member,
+        None => Standing::Stranger,
     }
 }
 
@@ -293,6 +305,7 @@ fn opened(core: &Core) -> ForwardResponse {
         answer: Some(forward_response::Answer::Opened(Opened {
             cluster_id: core.local.cluster_id().unwrap_or_default().to_owned(),
             node_id: core.local.node_id,
+            group_id: HOME_GROUP_ID,
         })),
     }
 }
@@ -309,6 +322,7 @@ fn probe(core: &Core) -> ProbeResponse {
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
         engine_version: core.local.engine_version,
+        group_id: HOME_GROUP_ID,
         formation_requirements: core.local.formation_requirements.clone(),
         retired_node_ids: core.retired_ids.read().into_iter().flatten().collect(),
         empty: core.log.is_pristine(),

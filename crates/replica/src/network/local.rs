@@ -16,6 +16,17 @@ const HOSTS_MAX: usize = 256;
 /// The home group: the Raft group that has what belongs to no namespace. Today it is the only group of a cluster.
 pub const HOME_GROUP_ID: u64 = 0;
 
+/// What the sender of a message is to this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A member.
+    Member,
+    /// Not a member as far as this node knows: it may be newer than what the node has received, or be no member at all.
+    Stranger,
+    /// A removed member.
+    Removed,
+}
+
 /// What this node reports about itself with every message.
 pub(crate) struct Local {
     pub(crate) node_id: u64,
@@ -24,6 +35,8 @@ pub(crate) struct Local {
     pub(crate) version: String,
     /// The newest engine version that this binary knows.
     pub(crate) engine_version: u32,
+    /// Its minimum election timeout, in milliseconds.
+    pub(crate) election_ms: u64,
     /// What its host requires of a new cluster.
     pub(crate) formation_requirements: String,
     pub(crate) clock: Arc<StampClock>,
@@ -48,6 +61,7 @@ pub(crate) struct LocalName {
     pub(crate) client_address: String,
     pub(crate) version: String,
     pub(crate) engine_version: u32,
+    pub(crate) election_ms: u64,
     pub(crate) formation_requirements: String,
     /// The hosts that may be those of members.
     pub(crate) hosts: BTreeSet<String>,
@@ -61,6 +75,7 @@ impl Local {
             client_address: name.client_address,
             version: name.version,
             engine_version: name.engine_version,
+            election_ms: name.election_ms,
             formation_requirements: name.formation_requirements,
             clock,
             cluster_id: OnceLock::new(),
@@ -101,17 +116,31 @@ impl Local {
         }
     }
 
-    /// Checks the head of a message and records what it reports.
+    /// Checks the head of a message, and returns its sender. Records what it reports only if it is a member: a sender states
+    /// its id itself.
     ///
     /// # Errors
-    /// As [`Self::check`].
-    pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
+    /// [`PeerError::Refused`] from a removed member, and as [`Self::check`].
+    pub(crate) fn admit(
+        &self,
+        sender: Option<Sender>,
+        standing: impl FnOnce(u64) -> Standing,
+    ) -> Result<u64, PeerError> {
         let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
         self.check(&sender)?;
-        self.clock.observe_peer(sender.node_id, sender.sent_at_ms);
-        self.client_addresses()
-            .insert(sender.node_id, sender.client_address);
-        Ok(sender.node_id)
+        let node_id = sender.node_id;
+        match standing(node_id) {
+            Standing::Member => {
+                self.clock.observe_peer(node_id, sender.sent_at_ms);
+                self.client_addresses()
+                    .insert(node_id, sender.client_address);
+            }
+            Standing::Stranger => {}
+            Standing::Removed => {
+                return Err(removed(node_id));
+            }
+        }
+        Ok(node_id)
     }
 
     /// Checks the head of a message.
@@ -130,13 +159,7 @@ impl Local {
             );
             return Err(PeerError::Refused(text));
         }
-        if sender.group_id != HOME_GROUP_ID {
-            let text = format!(
-                "expected group {HOME_GROUP_ID}, but it is {}",
-                sender.group_id
-            );
-            return Err(PeerError::Refused(text));
-        }
+        check_group(sender.group_id)?;
         if sender.target_node_id != self.node_id {
             let text = format!(
                 "expected node {}, but this is {}",
@@ -252,5 +275,47 @@ impl Local {
         self.client_addresses
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The refusal of a message from a removed member.
+pub(crate) fn removed(node_id: u64) -> PeerError {
+    PeerError::Refused(format!("node {node_id} was removed from the cluster"))
+}
+
+/// Checks the Raft group that a message is for.
+///
+/// # Errors
+/// [`PeerError::Refused`] if this node is not in it.
+pub(crate) fn check_group(group_id: u64) -> Result<(), PeerError> {
+    if group_id == HOME_GROUP_ID {
+        return Ok(());
+    }
+    let text = format!("expected group {HOME_GROUP_ID}, but it is {group_id}");
+    Err(PeerError::Refused(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::local;
+
+    #[test]
+    fn only_what_a_member_reports_about_itself_is_recorded() {
+        let local = local(1);
+        let sender = |node_id: u64| Sender {
+            node_id,
+            target_node_id: 1,
+            client_address: format!("client-{node_id}"),
+            ..local.sender(1)
+        };
+        let removed = local.admit(Some(sender(2)), |_| Standing::Removed);
+        assert!(matches!(removed, Err(PeerError::Refused(_))), "{removed:?}");
+        let stranger = local.admit(Some(sender(3)), |_| Standing::Stranger);
+        assert_eq!(stranger, Ok(3));
+        let member = local.admit(Some(sender(4)), |_| Standing::Member);
+        assert_eq!(member, Ok(4));
+        let recorded = [2, 3, 4].map(|node_id| local.client_address_of(node_id));
+        assert_eq!(recorded, [None, None, Some("client-4".to_owned())]);
     }
 }

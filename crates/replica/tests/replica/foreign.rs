@@ -3,16 +3,30 @@
 use crate::cluster::{Cluster, LONG, REGISTERED, register, submit_surely};
 use flotilla_engine::NodeId;
 use flotilla_replica::protocol::{
-    ForwardRequest, ForwardResponse, ReadIndex, Sender, forward_request, forward_response,
+    ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse, ReadIndex, Sender,
+    forward_request, forward_response,
 };
 use flotilla_replica::{
     Environment, FatalError, Formation, GrpcTransport, PeerError, Replica, StartError, Transport,
     Tuning,
 };
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::codegen::http::{Request, Response};
+use tonic::server::{Grpc, NamedService, UnaryService};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic_prost::ProstCodec;
 
 /// Starts a new cluster of one node, `id`, at the address of a node of `cluster` that was killed.
 async fn replace(cluster: &Cluster, id: u64) -> (Replica, tempfile::TempDir) {
@@ -130,4 +144,85 @@ async fn a_stream_opens_with_a_sender_of_the_cluster() {
     let answer = response.expect("a stream").answer;
     let is_opened = matches!(answer, Some(forward_response::Answer::Opened(_)));
     assert!(is_opened, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_probe_for_another_group_is_refused() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let peer = GrpcTransport::default().connect(&cluster.config(1).peer_listen.to_string());
+    let probe = |group_id| ProbeRequest {
+        node_id: 2,
+        may_form: false,
+        group_id,
+    };
+    let found = peer.probe(probe(0)).await.expect("a response");
+    assert_eq!(
+        (found.cluster_id.as_str(), found.group_id),
+        (cluster.node(1).cluster_id().unwrap(), 0)
+    );
+    let refused = peer.probe(probe(1)).await;
+    assert!(matches!(refused, Err(PeerError::Refused(_))), "{refused:?}");
+}
+
+/// Answers probes as a member of a cluster, in this Raft group of it.
+#[derive(Clone)]
+struct MemberOfGroup(u64);
+
+impl NamedService for MemberOfGroup {
+    const NAME: &'static str = "flotilla.peer.v1.Peer";
+}
+
+impl UnaryService<ProbeRequest> for MemberOfGroup {
+    type Response = ProbeResponse;
+    type Future = Ready<Result<tonic::Response<ProbeResponse>, Status>>;
+
+    fn call(&mut self, _: tonic::Request<ProbeRequest>) -> Self::Future {
+        ready(Ok(tonic::Response::new(ProbeResponse {
+            node_id: 9,
+            cluster_id: "cluster".to_owned(),
+            group_id: self.0,
+            ..ProbeResponse::default()
+        })))
+    }
+}
+
+impl Service<Request<Body>> for MemberOfGroup {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move {
+            let codec = ProstCodec::<ProbeResponse, ProbeRequest>::default();
+            Ok(Grpc::new(codec).unary(service, request).await)
+        })
+    }
+}
+
+/// The cluster that a node enters which joins through a member in this group.
+async fn joined_cluster(group_id: u64) -> Option<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let seed = listener.local_addr().expect("a bound address").to_string();
+    let member = Server::builder().add_service(MemberOfGroup(group_id));
+    let serving = tokio::spawn(member.serve_with_incoming(TcpIncoming::from(listener)));
+    let mut cluster = Cluster::new(1, Tuning::default());
+    let mut config = cluster.taken_config(1);
+    config.formation = Formation::Join { seeds: vec![seed] };
+    let replica = Replica::start(config, Environment::default()).await;
+    let replica = replica.expect("the node starts");
+    let found = replica.cluster_id().map(ToOwned::to_owned);
+    replica.shutdown().await;
+    serving.abort();
+    found
+}
+
+#[tokio::test]
+async fn a_member_of_another_group_is_not_taken_for_one_of_this() {
+    assert_eq!(joined_cluster(0).await.as_deref(), Some("cluster"));
+    assert_eq!(joined_cluster(1).await, None);
 }

@@ -2,12 +2,17 @@
 
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
+use flotilla_replica::protocol::{Sender, StatusRequest};
 use flotilla_replica::{
-    ChangeError, ChangeRefusal, ClusterChange, Environment, FatalError, Replica, Role, StartError,
-    Tuning,
+    ChangeError, ChangeRefusal, ClusterChange, Environment, FatalError, GrpcTransport, PeerCalls,
+    PeerError, Replica, Role, StartError, Transport, Tuning,
 };
-use std::fs;
-use std::sync::Arc;
+use futures::future::BoxFuture;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+use std::{fs, io};
+use tokio_util::sync::CancellationToken;
 
 fn add(id: u64, peer_address: &str) -> ClusterChange {
     ClusterChange::AddLearner {
@@ -352,4 +357,98 @@ async fn a_lead_is_not_given_to_a_voter_that_does_not_answer() {
         .unwrap()
         .unwrap();
     assert_eq!(cluster.leader().await, leader);
+}
+
+#[tokio::test]
+async fn a_removed_member_is_refused_and_the_others_are_not() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let victim = cluster.follower().await;
+    let via = cluster.leader().await;
+    assert!(cluster.change(via, remove(victim)).await.unwrap());
+    cluster.kill(victim);
+    let peer = GrpcTransport::default().connect(&cluster.config(via).peer_listen.to_string());
+    let other = cluster.ids().into_iter().find(|id| *id != via).unwrap();
+    for (node_id, is_refused) in [(victim, true), (other, false)] {
+        let sender = Sender {
+            cluster_id: cluster.node(via).cluster_id().unwrap().to_owned(),
+            node_id,
+            target_node_id: via,
+            client_address: format!("client-{node_id}:9000"),
+            ..Sender::default()
+        };
+        let request = StatusRequest {
+            sender: Some(sender),
+        };
+        let answer = peer.status(request).await;
+        let found = matches!(answer, Err(PeerError::Refused(_)));
+        assert_eq!(found, is_refused, "node {node_id}: {answer:?}");
+    }
+}
+
+/// A transport that knows which of its connections are still held, by their addresses.
+#[derive(Clone, Default)]
+struct CountingTransport(Arc<Mutex<Vec<HeldConnection>>>);
+
+type HeldConnection = (String, Weak<dyn PeerCalls>);
+
+impl CountingTransport {
+    fn is_connected(&self, address: &str) -> bool {
+        let mut connections = self.0.lock().expect("not poisoned");
+        connections.retain(|(_, connection)| connection.strong_count() > 0);
+        connections.iter().any(|(known, _)| known == address)
+    }
+
+    /// Waits until no connection to an address is held.
+    async fn disconnected(&self, address: &str) {
+        let closing = async {
+            while self.is_connected(address) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let closed = tokio::time::timeout(LONG, closing).await;
+        closed.expect("its connections are closed in time");
+    }
+}
+
+impl Transport for CountingTransport {
+    fn connect(&self, address: &str) -> Arc<dyn PeerCalls> {
+        let connection = GrpcTransport::default().connect(address);
+        let held = (address.to_owned(), Arc::downgrade(&connection));
+        self.0.lock().expect("not poisoned").push(held);
+        connection
+    }
+
+    fn serve(
+        &self,
+        listen: SocketAddr,
+        peer: Arc<dyn PeerCalls>,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, io::Result<()>> {
+        GrpcTransport::default().serve(listen, peer, shutdown)
+    }
+}
+
+#[tokio::test]
+async fn no_connection_is_kept_to_a_removed_member_or_to_an_address_that_was_refused() {
+    let mut cluster = Cluster::new(2, Tuning::default());
+    let transport = CountingTransport::default();
+    let environment = Environment {
+        transport: Arc::new(transport.clone()),
+        ..Environment::default()
+    };
+    cluster.start_with(1, environment).await;
+    cluster.start(2).await;
+    cluster.form(1).await;
+    cluster.leader().await;
+    // The leader probes the address.
+    cluster.transfer(1, 1).await.unwrap();
+    let absent = cluster.joining_config(9).peer_listen.to_string();
+    refusal(&cluster, add(9, &absent)).await;
+    transport.disconnected(&absent).await;
+
+    let member = cluster.config(2).peer_listen.to_string();
+    cluster.node(1).status().await;
+    assert!(transport.is_connected(&member));
+    assert!(cluster.change(1, remove(2)).await.unwrap());
+    transport.disconnected(&member).await;
 }

@@ -15,6 +15,7 @@ pub(crate) fn message(status: Status, responding_node_id: NodeId) -> v1::Cluster
         engine_version: status.engine_version,
         settings: None,
         awaited: String::new(),
+        stop_reason: String::new(),
     }
 }
 
@@ -33,6 +34,7 @@ fn node(status: NodeStatus) -> v1::NodeStatus {
         version: status.version,
         engine_version: status.engine_version,
         drained: status.is_drained,
+        election_ms: status.election_ms,
     }
 }
 

@@ -66,14 +66,27 @@ impl Node {
         Self::start_cluster_over(|_, sockets| sockets).await
     }
 
+    /// As [`Node::start_cluster`], with other configurations.
+    pub(crate) async fn start_cluster_with(change: impl Fn(&mut ServerConfig)) -> Vec<Self> {
+        Self::start_members(change, |_, sockets| sockets).await
+    }
+
     /// As [`Node::start_cluster`]; `wrap` wraps the sockets of each node, by its id, to the other members.
     pub(crate) async fn start_cluster_over(
         wrap: impl Fn(u64, Arc<dyn Sockets>) -> Arc<dyn Sockets>,
     ) -> Vec<Self> {
-        let (peers, wrap) = (&peers(), &wrap);
+        Self::start_members(|_| {}, wrap).await
+    }
+
+    async fn start_members(
+        change: impl Fn(&mut ServerConfig),
+        wrap: impl Fn(u64, Arc<dyn Sockets>) -> Arc<dyn Sockets>,
+    ) -> Vec<Self> {
+        let (peers, change, wrap) = (&peers(), &change, &wrap);
         let start = async |node_id| {
             let data = tempfile::tempdir().unwrap();
-            let config = member(node_id, peers, data.path());
+            let mut config = member(node_id, peers, data.path());
+            change(&mut config);
             let peer_address = config.peer_listen.to_string();
             let server = Server::start_over(config, |sockets| wrap(node_id, sockets));
             let server = server.await.unwrap();

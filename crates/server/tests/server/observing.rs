@@ -189,7 +189,15 @@ async fn what_happens_is_counted_by_kind_by_code_and_by_method() {
     let node = Node::start().await;
     let before = Page::of(&node).await;
     node.try_run(start_of("missing", "")).await.unwrap_err();
-    let after = Page::of(&node).await;
+    let method = "flotilla.v1.WorkflowService/StartRun";
+    let requests =
+        format!("flotilla_grpc_requests_total{{method=\"{method}\",code=\"not_found\"}}");
+    // For a moment, the node sends the same page again.
+    let after = until("a page that is newer than the call", async || {
+        let page = Page::of(&node).await;
+        (page.samples.get(&requests) == Some(&1.0)).then_some(page)
+    })
+    .await;
     for (sample, by) in [
         (
             "flotilla_commands_applied_total{kind=\"start_run\",result=\"rejected\"}",
@@ -206,10 +214,6 @@ async fn what_happens_is_counted_by_kind_by_code_and_by_method() {
     ] {
         assert_eq!(after.value(sample) - before.value(sample), by, "{sample}");
     }
-    let method = "flotilla.v1.WorkflowService/StartRun";
-    let requests =
-        format!("flotilla_grpc_requests_total{{method=\"{method}\",code=\"not_found\"}}");
-    assert_eq!(after.value(&requests), 1.0);
     let times = format!("flotilla_grpc_request_duration_seconds_count{{method=\"{method}\"}}");
     assert_eq!(after.value(&times), 1.0);
     let syncs = "flotilla_raft_log_fsync_duration_seconds_count";
@@ -274,8 +278,11 @@ async fn await_unready(node: &Node) {
     })
     .await;
     assert!(body.contains("no_leader"), "{body}");
-    let page = Page::of(node).await;
-    assert_eq!(page.value("flotilla_ready"), 0.0);
+    let page = until("a page that is newer", async || {
+        let page = Page::of(node).await;
+        (page.value("flotilla_ready") == 0.0).then_some(page)
+    })
+    .await;
     assert_eq!(page.value("flotilla_raft_leader_id"), 0.0);
 }
 
@@ -340,4 +347,94 @@ async fn a_node_that_stops_is_no_longer_ready_while_it_finishes_its_work() {
     assert_eq!(get(&address, "/livez").await.0, 200);
     drop((updates, health));
     stopping.await.unwrap().0.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_stops_hands_over_before_its_streams_end() {
+    let mut nodes = Node::start_cluster().await;
+    let leader = leader_of(&nodes).await;
+    let leader = nodes.swap_remove(leader);
+    // Its client does not end it, so the node waits for it.
+    let mut health = HealthClient::new(leader.channel());
+    let request = HealthCheckRequest::default();
+    let mut updates = health.watch(request).await.unwrap().into_inner();
+    let stopping = tokio::spawn(leader.stop());
+    let ended = async { while let Ok(Some(_)) = updates.message().await {} };
+    tokio::select! {
+        _ = leader_of(&nodes) => {}
+        () = ended => panic!("the stream has ended before another node leads"),
+    }
+    drop((updates, health));
+    stopping.await.unwrap().0.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_node_says_so_and_what_to_do_until_it_has_stopped() {
+    let admin = free_address();
+    let mut nodes = Node::start_cluster_with(|config| {
+        config.admin_listen = (config.node_id == 3).then_some(admin);
+    })
+    .await;
+    let removed = nodes.remove(2);
+    // A stream that its client does not end keeps the node running for a while.
+    let mut health = HealthClient::new(removed.channel());
+    let request = HealthCheckRequest::default();
+    let updates = health.watch(request).await.unwrap().into_inner();
+    let request = v1::RemoveNodeRequest { node_id: 3 };
+    nodes[0].cluster().remove_node(request).await.unwrap();
+    let body = until("the node to find out", async || {
+        let (status, body) = get(&removed.http_address, "/readyz").await;
+        (status == 503 && body.contains("removed")).then_some(body)
+    })
+    .await;
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["error"]["code"], "node_removed");
+    let hint = body["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("a new node id"), "{hint}");
+    let endpoint = Endpoint::from_shared(format!("http://{admin}")).unwrap();
+    let mut cluster = ClusterServiceClient::new(endpoint.connect().await.unwrap());
+    let status = cluster.get_status(v1::GetStatusRequest::default()).await;
+    let status = status.unwrap().into_inner();
+    let expected = format!("node 3 was removed from its cluster; {hint}");
+    assert_eq!(status.stop_reason, expected);
+    assert_eq!(status.awaited, "");
+    drop((updates, health, cluster));
+    let ended = removed.stop().await.0.expect_err("it was removed");
+    assert!(ended.is_removal(), "{ended}");
+}
+
+/// The ids of the nodes that warn of their timing, over HTTP and with their metrics.
+async fn warning_of_timing(nodes: &[Node]) -> (Vec<u64>, Vec<u64>) {
+    let (mut by_probe, mut by_metric) = (Vec::new(), Vec::new());
+    for (node_id, node) in (1..).zip(nodes) {
+        let (status, body) = get(&node.http_address, "/readyz").await;
+        if status == 200 && body.contains("`election_ms`") {
+            by_probe.push(node_id);
+        }
+        if Page::of(node).await.value("flotilla_raft_timing_differs") == 1.0 {
+            by_metric.push(node_id);
+        }
+    }
+    (by_probe, by_metric)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_another_timing_than_its_leader_is_ready_and_warns() {
+    let nodes = Node::start_cluster_with(|config| {
+        config.election_ms = if config.node_id == 3 { 450 } else { 300 };
+    })
+    .await;
+    until("the followers to compare", async || {
+        let status = nodes[0].cluster().get_status(v1::GetStatusRequest {}).await;
+        let status = status.unwrap().into_inner();
+        let timings: Vec<u64> = status.nodes.iter().map(|node| node.election_ms).collect();
+        let expected = match status.leader_id? {
+            3 => vec![1, 2],
+            _ => vec![3],
+        };
+        let found = warning_of_timing(&nodes).await;
+        let is_known = timings == [300, 300, 450] && found == (expected.clone(), expected);
+        is_known.then_some(())
+    })
+    .await;
 }

@@ -12,7 +12,7 @@ Examples:
   flo cluster status
   flo cluster status --endpoint 127.0.0.1:9010 -o json
 
-Exit codes: 0 with a leader, 4 without one, 5 if no node answers.";
+Exit codes: 0 with a leader, 4 without one or if the node is about to stop, 5 if no node answers.";
 
 /// Show the members of the cluster, as seen by the node that answers
 ///
@@ -26,6 +26,10 @@ impl Status {
         let status = session.client()?.get_status(GetStatusRequest {}).await?;
         let view = ClusterView::from(status);
         session.output.value(&view, ClusterView::text)?;
+        if let Some(reason) = view.stop_reason() {
+            let message = format!("expected the node to be in service, but {reason}");
+            return Err(Failure::new(Code::NotServing, message));
+        }
         if view.has_leader() {
             return Ok(());
         }
