@@ -40,8 +40,8 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
-    if module_compiler::is_called() {
-        return module_compiler::run();
+    if let Some(memory_bytes) = module_compiler::called() {
+        return module_compiler::run(memory_bytes);
     }
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,

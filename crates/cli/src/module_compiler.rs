@@ -2,7 +2,7 @@
 //! starts it (A9, ADR 0038). It is not a command for people, and so not among the [`commands`](crate::commands).
 
 use flotilla_server::ModuleCompiler;
-use flotilla_wasm::{Broken, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, try_compile};
+use flotilla_wasm::{Broken, COMPILE_CPU_SECONDS_MAX, try_compile};
 use nix::sys::resource::{Resource, setrlimit};
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-/// The argument by which a node starts it.
+/// The argument by which a node starts it; the memory that it may take follows, in bytes.
 const ARGUMENT: &str = "compile-module";
 /// The exit code of a module that cannot be compiled; stdout says why.
 const REFUSED: u8 = 1;
@@ -34,15 +34,22 @@ pub(crate) fn of_this_program() -> ModuleCompiler {
     }
 }
 
-/// Whether the command line asks for it.
-pub(crate) fn is_called() -> bool {
-    let arguments: Vec<OsString> = env::args_os().skip(1).take(2).collect();
-    arguments == [ARGUMENT]
+/// The memory that it may take, in bytes, if the command line calls it.
+pub(crate) fn called() -> Option<u64> {
+    called_by(env::args_os().skip(1))
 }
 
-/// Compiles the module on stdin. Past a limit, the system ends the process by a signal.
-pub(crate) fn run() -> ExitCode {
-    let tried = limit_itself().and_then(|()| read_module());
+fn called_by(mut arguments: impl Iterator<Item = OsString>) -> Option<u64> {
+    if arguments.next()? != ARGUMENT {
+        return None;
+    }
+    let bytes = arguments.next()?.to_str()?.parse().ok()?;
+    arguments.next().is_none().then_some(bytes)
+}
+
+/// Compiles the module on stdin with `memory_bytes` bytes of memory. Past a limit, the system ends the process by a signal.
+pub(crate) fn run(memory_bytes: u64) -> ExitCode {
+    let tried = limit_itself(memory_bytes).and_then(|()| read_module());
     let said = match tried.map(|module| try_compile(&module)) {
         Ok(Ok(code_bytes)) => (code_bytes.to_string(), ExitCode::SUCCESS),
         Ok(Err(Broken::Compile { reason })) => (reason, ExitCode::from(REFUSED)),
@@ -62,12 +69,12 @@ fn read_module() -> io::Result<Vec<u8>> {
 }
 
 /// Limits what the process may take from now on, beside the memory of the program itself.
-fn limit_itself() -> io::Result<()> {
+fn limit_itself(memory_bytes: u64) -> io::Result<()> {
     let seconds = COMPILE_CPU_SECONDS_MAX;
     // At the second limit the signal cannot be caught.
     setrlimit(Resource::RLIMIT_CPU, seconds, seconds + 1)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    let bytes = own_bytes() + COMPILE_MEMORY_BYTES_MAX as u64;
+    let bytes = own_bytes().saturating_add(memory_bytes);
     setrlimit(Resource::RLIMIT_AS, bytes, bytes)?;
     // Neither is needed: both are for the benefit of the rest of the machine.
     let _ = rustix::process::nice(NICE);
@@ -81,4 +88,24 @@ fn own_bytes() -> u64 {
     let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     let page_bytes = rustix::param::page_size() as u64;
     pages.map_or(OWN_BYTES_DEFAULT, |pages| pages * page_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_calls_it_with_the_memory_that_it_may_take() {
+        let called = |arguments: &[&str]| called_by(arguments.iter().map(OsString::from));
+        assert_eq!(called(&["compile-module", "134217728"]), Some(128 << 20));
+        for other in [
+            &[][..],
+            &["server"],
+            &["compile-module"],
+            &["compile-module", "much"],
+            &["compile-module", "1", "2"],
+        ] {
+            assert_eq!(called(other), None, "{other:?}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use crate::cluster::disk_pressure::DiskPressure;
 use crate::core::Core;
 use crate::membership::voters;
+use crate::network::snapshots::SNAPSHOT_BYTES;
 use crate::storage::{DiskSpace, StoreFigures};
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
@@ -39,6 +40,10 @@ pub struct Gauges {
     pub progress_waiting: usize,
     /// The size of all queued commands, in bytes.
     pub waiting_bytes: usize,
+    /// Commands on the way to the leader that wait for the transport, in bytes.
+    pub forward_bytes: usize,
+    /// The memory of the snapshots that it sends and receives, in bytes.
+    pub snapshot_bytes: usize,
     /// The size of the log, in bytes.
     pub log_bytes: u64,
     /// The age of the oldest unfinished write to the log; zero if there is none.
@@ -75,6 +80,8 @@ pub(crate) fn read(core: &Core) -> Gauges {
     let leader = core.leadership.borrow().leader.clone();
     let leader = leader.filter(|_| core.leader_contact.is_recent());
     let disk = core.disk.measured();
+    let installs_count = usize::from(core.installs.pending().is_some());
+    let snapshots_count = core.links.outgoing_snapshot_count() + installs_count;
     let known = Gauges {
         is_leading: core.consensus.is_leading(),
         leader: leader.map(|leader| leader.node_id),
@@ -89,6 +96,8 @@ pub(crate) fn read(core: &Core) -> Gauges {
         intake_waiting: waiting.intake,
         progress_waiting: waiting.progress,
         waiting_bytes: waiting.bytes,
+        forward_bytes: core.links.forward_bytes(),
+        snapshot_bytes: snapshots_count * SNAPSHOT_BYTES,
         log_bytes: core.log.bytes(),
         log_sync_age: core.log.progress().age(),
         engine_version: *core.applied_state.engine_version.borrow(),

@@ -1,9 +1,10 @@
 //! The cache of compiled modules.
 
 use crate::compiler::CompiledModule;
-use crate::limits::{MODULES_CACHED_BYTES_MAX, MODULES_CACHED_MAX};
+use crate::limits::MODULES_CACHED_MAX;
 use lru::LruCache;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The identity of a module's bytes. The caller chooses the digest; the sandbox only compares it.
@@ -14,7 +15,10 @@ pub struct ModuleDigest(
 );
 
 /// Keeps the most recently used modules, bounded in count and in bytes of code (A9).
-pub(crate) struct ModuleCache(Mutex<Kept>);
+pub(crate) struct ModuleCache {
+    kept: Mutex<Kept>,
+    bytes_max: usize,
+}
 
 struct Kept {
     modules: LruCache<ModuleDigest, Arc<CompiledModule>>,
@@ -22,13 +26,45 @@ struct Kept {
     bytes: usize,
 }
 
+/// The compiled code that is in memory. In bytes.
+#[derive(Clone, Default)]
+pub(crate) struct CodeMeter(Arc<AtomicUsize>);
+
+/// The compiled code of one module, which counts until this is dropped.
+pub(crate) struct MeteredCode {
+    pub(crate) bytes: usize,
+    meter: CodeMeter,
+}
+
+impl CodeMeter {
+    pub(crate) fn count(&self, bytes: usize) -> MeteredCode {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        MeteredCode {
+            bytes,
+            meter: self.clone(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for MeteredCode {
+    fn drop(&mut self) {
+        self.meter.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 impl ModuleCache {
-    pub(crate) fn new() -> Self {
+    /// An empty cache, for at most `bytes_max` bytes of code.
+    pub(crate) fn new(bytes_max: usize) -> Self {
         let capacity = const { NonZeroUsize::new(MODULES_CACHED_MAX).expect("it is not zero") };
-        Self(Mutex::new(Kept {
+        let kept = Mutex::new(Kept {
             modules: LruCache::new(capacity),
             bytes: 0,
-        }))
+        });
+        Self { kept, bytes_max }
     }
 
     pub(crate) fn get(&self, digest: ModuleDigest) -> Option<Arc<CompiledModule>> {
@@ -39,24 +75,19 @@ impl ModuleCache {
     /// call has ended.
     pub(crate) fn put(&self, digest: ModuleDigest, module: Arc<CompiledModule>) {
         let mut kept = self.lock();
-        kept.bytes += module.code_bytes;
+        kept.bytes += module.code.bytes;
         if let Some((_, replaced)) = kept.modules.push(digest, module) {
-            kept.bytes -= replaced.code_bytes;
+            kept.bytes -= replaced.code.bytes;
         }
-        while kept.bytes > MODULES_CACHED_BYTES_MAX
+        while kept.bytes > self.bytes_max
             && let Some((_, evicted)) = kept.modules.pop_lru()
         {
-            kept.bytes -= evicted.code_bytes;
+            kept.bytes -= evicted.code.bytes;
         }
-    }
-
-    /// The code of all kept modules. In bytes.
-    pub(crate) fn code_bytes(&self) -> usize {
-        self.lock().bytes
     }
 
     /// A panic leaves the map whole, so a poisoned lock is sound.
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

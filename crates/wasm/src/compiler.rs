@@ -1,6 +1,7 @@
 //! Compiles a module's bytes to one that can be instantiated.
 
 use crate::abi::Abi;
+use crate::cache::{CodeMeter, MeteredCode};
 use crate::error::Broken;
 use crate::flo::{self, Services};
 use crate::guest::Guest;
@@ -15,14 +16,15 @@ pub(crate) struct Compiler {
     engine: Engine,
     flo: Linker<Guest<Services>>,
     wasi: Linker<Guest<Process>>,
+    code: CodeMeter,
 }
 
 /// A module that passed inspection.
 pub(crate) struct CompiledModule {
     pub(crate) info: ModuleInfo,
     pub(crate) instance: BoundModule,
-    /// Its machine code, with tables and constants. In bytes.
-    pub(crate) code_bytes: usize,
+    /// Its machine code, with tables and constants.
+    pub(crate) code: MeteredCode,
 }
 
 /// A module with its imports bound, by its ABI.
@@ -37,11 +39,21 @@ impl Compiler {
         let (mut flo, mut wasi) = (Linker::new(&engine), Linker::new(&engine));
         flo::link(&mut flo)?;
         wasi::link(&mut wasi)?;
-        Ok(Self { engine, flo, wasi })
+        Ok(Self {
+            engine,
+            flo,
+            wasi,
+            code: CodeMeter::default(),
+        })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The code of all modules that are in memory. In bytes.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.code.bytes()
     }
 
     /// Inspects and compiles. The bytes were inspected at registration; they are inspected again
@@ -62,7 +74,7 @@ impl Compiler {
         Ok(CompiledModule {
             info,
             instance,
-            code_bytes,
+            code: self.code.count(code_bytes),
         })
     }
 

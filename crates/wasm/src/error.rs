@@ -1,8 +1,6 @@
 //! How a call can fail.
 
-use crate::limits::{
-    CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, TABLE_ELEMENTS_MAX,
-};
+use crate::limits::{CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, TABLE_ELEMENTS_MAX};
 use crate::rejection::{COMPILE_HINT, ModuleRejected};
 use std::fmt;
 use wasmtime::Trap;
@@ -148,11 +146,11 @@ pub enum Broken {
     )]
     CompileTime,
     /// Its module takes too much memory to compile.
-    #[error(
-        "expected the module to compile within {COMPILE_MEMORY_BYTES_MAX} bytes of memory, but it \
-         takes more"
-    )]
-    CompileMemory,
+    #[error("expected the module to compile within {bytes_max} bytes of memory, but it takes more")]
+    CompileMemory {
+        /// What compiling may take on the node.
+        bytes_max: usize,
+    },
     /// Its module has too much compiled code.
     #[error("expected at most {CODE_BYTES_MAX} bytes of compiled code, but the module has {bytes}")]
     CodeTooLarge {
@@ -258,7 +256,7 @@ impl Broken {
             Self::Rejected(rejected) => Some(rejected.hint()),
             Self::Compile { .. }
             | Self::CompileTime
-            | Self::CompileMemory
+            | Self::CompileMemory { .. }
             | Self::CodeTooLarge { .. } => Some(COMPILE_HINT),
             Self::OverBudget { .. } => Some("lower the action's memory limit"),
             Self::Missing | Self::Sandbox { .. } => None,
@@ -271,7 +269,7 @@ impl Broken {
             Self::Rejected(_) => "module_rejected",
             Self::Compile { .. }
             | Self::CompileTime
-            | Self::CompileMemory
+            | Self::CompileMemory { .. }
             | Self::CodeTooLarge { .. } => "module_not_compiled",
             Self::OverBudget { .. } => "memory_budget",
             Self::Sandbox { .. } => "sandbox",

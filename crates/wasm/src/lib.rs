@@ -46,7 +46,10 @@ pub use compiler::{check_code_bytes, try_compile};
 pub use error::{Broken, Failure, InvocationError};
 pub use host::{Host, KvError, NoStore};
 pub use inspection::{ModuleInfo, inspect};
-pub use limits::{COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, Limits, LimitsRejected};
+pub use limits::{
+    CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX, Limits, LimitsRejected,
+    MODULES_CACHED_BYTES_MAX,
+};
 pub use log::{LogLevel, LogLine, Logs};
 pub use outcome::{OutcomeName, OutcomeNameRejected};
 pub use rejection::ModuleRejected;

@@ -5,7 +5,7 @@ use crate::compiler::{BoundModule, CompiledModule, Compiler};
 use crate::error::{Broken, InvocationError};
 use crate::host::Host;
 use crate::inspection;
-use crate::limits::Limits;
+use crate::limits::{CODE_BYTES_MAX, Limits, MODULES_CACHED_BYTES_MAX};
 use crate::log::Logs;
 use crate::outcome::OutcomeName;
 use crate::task::Task;
@@ -91,11 +91,19 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError`] if the machine cannot run the engine or create a thread.
     pub fn new() -> Result<Self, SandboxError> {
+        Self::with_cache(MODULES_CACHED_BYTES_MAX)
+    }
+
+    /// As [`new`](Self::new), with a cache for `code_bytes_max` bytes of code. One module always fits.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_cache(code_bytes_max: usize) -> Result<Self, SandboxError> {
         let compiler = Compiler::new().map_err(SandboxError::Engine)?;
         let ticker = Ticker::start(compiler.engine().clone()).map_err(SandboxError::Ticker)?;
         Ok(Self {
             compiler,
-            cache: ModuleCache::new(),
+            cache: ModuleCache::new(code_bytes_max.max(CODE_BYTES_MAX)),
             compilations_count: AtomicU64::new(0),
             _ticker: ticker,
         })
@@ -139,10 +147,10 @@ impl Sandbox {
         self.compilations_count.load(Ordering::Relaxed)
     }
 
-    /// The code of all cached modules. In bytes.
+    /// The code of all modules that are in memory: cached, or evicted but still in use. In bytes.
     #[must_use]
     pub fn code_bytes(&self) -> usize {
-        self.cache.code_bytes()
+        self.compiler.code_bytes()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The cluster of an attack, and the tasks of the attackers.
 
 use super::freezing_disk::{FreezingDisk, Mounted};
+use super::memory_group::{MemoryGroup, MemoryLimit};
 use super::{Needs, memory};
 use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
 use flotilla_tests::{Certificates, Cluster, Host, Scratch, TIMEOUT, wait_until};
@@ -31,6 +32,8 @@ pub(super) struct Arena {
     pub(super) cluster: Cluster,
     /// The disks of the nodes, by their ids, if they can hang. Dropped after the processes that use them.
     disks: BTreeMap<u64, Mounted>,
+    /// The control groups of the nodes, if these limit their memory. Dropped after the processes that are in them.
+    memory_groups: Vec<MemoryGroup>,
     attack: CancellationToken,
     is_secured: bool,
 }
@@ -49,8 +52,13 @@ impl Arena {
             host.data_dir = Some(disk.folder().join("data"));
             disks.insert(host.node_id, disk);
         }
+        let memory_groups = limit_memory(&mut hosts, needs);
         let memory = format!("--max-memory-bytes={}", needs.memory_bytes);
-        let flags = [&[memory.as_str()], needs.flags].concat();
+        let limit: &[&str] = match memory_groups.is_empty() {
+            true => &[&memory],
+            false => &[],
+        };
+        let flags = [limit, needs.flags].concat();
         let cluster = if needs.is_secured {
             let certificates = Certificates::make(scratch.path("certificates"));
             Cluster::secured_on(scratch, &hosts, &flags, certificates)
@@ -61,6 +69,7 @@ impl Arena {
         Self {
             cluster,
             disks,
+            memory_groups,
             runtime: runtime(0),
             attackers: runtime(needs.attackers_nice),
             attack: CancellationToken::new(),
@@ -188,6 +197,19 @@ impl Arena {
         self.process_ids().map(memory::peak_bytes).collect()
     }
 
+    /// How the memory of the nodes is limited.
+    pub(super) fn memory_limit(&self) -> MemoryLimit {
+        match self.memory_groups.is_empty() {
+            true => MemoryLimit::Flag,
+            false => MemoryLimit::ControlGroup,
+        }
+    }
+
+    /// How many processes of the nodes the system has killed because the memory of their group was used up.
+    pub(super) fn oom_kills(&self) -> u64 {
+        self.memory_groups.iter().map(MemoryGroup::oom_kills).sum()
+    }
+
     fn process_ids(&self) -> impl Iterator<Item = u32> {
         let nodes = self.cluster.nodes().iter();
         nodes.filter_map(flotilla_tests::Node::process_id)
@@ -225,4 +247,20 @@ fn host(id: u64, needs: &Needs) -> Host {
         host.launcher = vec![OsString::from("prlimit"), limit.into()];
     }
     host
+}
+
+/// Puts each host's process into a control group, if the attack wants that and the machine allows it for all of them.
+fn limit_memory(hosts: &mut [Host], needs: &Needs) -> Vec<MemoryGroup> {
+    let make = |host: &Host| {
+        let name = format!("flo-abuse-{}-{}", std::process::id(), host.port);
+        MemoryGroup::make(&name, needs.memory_bytes)
+    };
+    let wanting = needs.has_memory_groups.then_some(&*hosts);
+    let groups = wanting.and_then(|hosts| hosts.iter().map(make).collect::<Option<Vec<_>>>());
+    let groups = groups.unwrap_or_default();
+    for (host, group) in hosts.iter_mut().zip(&groups) {
+        let inner = std::mem::replace(&mut host.launcher, group.launcher());
+        host.launcher.extend(inner);
+    }
+    groups
 }

@@ -10,12 +10,14 @@ mod faults;
 mod freezing_disk;
 mod load;
 mod memory;
+mod memory_group;
 mod modules;
 mod requests;
 mod responses;
 mod result;
 
 pub use load::Served;
+pub use memory_group::MemoryLimit;
 pub use result::{AttackResult, table};
 
 use arena::Arena;
@@ -37,6 +39,8 @@ pub(crate) struct Needs {
     pub(crate) flags: &'static [&'static str],
     /// The memory that each node is given, in bytes.
     pub(crate) memory_bytes: u64,
+    /// Whether a control group limits it, if the machine allows that. The nodes have to find that out.
+    pub(crate) has_memory_groups: bool,
     /// Whether nodes and clients use TLS.
     pub(crate) is_secured: bool,
     /// The limit of open files of each node, if it is not the machine's.
@@ -58,6 +62,7 @@ impl Default for Needs {
         Self {
             flags: &[],
             memory_bytes: 1 << 30,
+            has_memory_groups: false,
             is_secured: false,
             open_files: None,
             has_freezing_disks: false,
@@ -179,6 +184,8 @@ pub fn run(abuse: &mut dyn Abuse, window: Duration) -> AttackResult {
         name: abuse.name(),
         what,
         peaks: arena.peaks(),
+        memory_limit: arena.memory_limit(),
+        oom_kills: arena.oom_kills(),
         leader_changes: arena.term().saturating_sub(term),
         calm,
         attacked,

@@ -62,6 +62,7 @@ impl Abuse for HungryGuests {
         Needs {
             flags: &["--wasm-slots=32"],
             memory_bytes: 2 << 30,
+            has_memory_groups: true,
             ..Needs::default()
         }
     }

@@ -3,6 +3,7 @@
 use super::Needs;
 use super::bench::{BenchReport, Period};
 use super::load::{LoadKind, Served};
+use super::memory_group::MemoryLimit;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ pub struct AttackResult {
     pub peaks: Vec<u64>,
     /// The memory that each node was given, in bytes.
     pub memory_bytes: u64,
+    /// How that was limited.
+    pub memory_limit: MemoryLimit,
+    /// How many processes the system killed because the memory of their control group was used up.
+    pub oom_kills: u64,
     /// How often the leader changed.
     pub leader_changes: u64,
     /// The honest clients before the attack.
@@ -96,6 +101,8 @@ pub(super) struct Measured {
     pub(super) name: &'static str,
     pub(super) what: String,
     pub(super) peaks: Vec<u64>,
+    pub(super) memory_limit: MemoryLimit,
+    pub(super) oom_kills: u64,
     pub(super) leader_changes: u64,
     pub(super) calm: Served,
     pub(super) attacked: Served,
@@ -114,6 +121,8 @@ impl AttackResult {
             what: measured.what,
             peaks: measured.peaks,
             memory_bytes: needs.memory_bytes,
+            memory_limit: measured.memory_limit,
+            oom_kills: measured.oom_kills,
             leader_changes: measured.leader_changes,
             calm: measured.calm,
             attacked: measured.attacked,
@@ -156,23 +165,18 @@ impl AttackResult {
             ),
         );
         expect(
+            self.oom_kills == 0,
+            format!(
+                "expected the memory of the nodes' control groups to suffice, but the system killed {} processes",
+                self.oom_kills
+            ),
+        );
+        expect(
             self.ended.is_empty(),
             format!(
                 "expected all nodes to continue, but these ended: {:?}",
                 self.ended
             ),
-        );
-        expect(
-            needs.hits_leader || self.leader_changes == 0,
-            format!(
-                "expected the leader to stay, but it changed {} times",
-                self.leader_changes
-            ),
-        );
-        expect(
-            !needs.hits_leader || self.leader_changes > 0,
-            "expected the attack to stop the leader, but it still leads: the attack was too weak"
-                .to_owned(),
         );
         expect(
             self.throughput() >= needs.throughput_min,
@@ -206,15 +210,35 @@ impl AttackResult {
             self.recovery.is_some(),
             "expected the clients to be as fast as before the attack, but they are not".to_owned(),
         );
+        violations.extend(self.judge_leader(needs));
         violations.extend(self.bench.map_or(Vec::new(), |bench| bench.judge(needs)));
         violations
+    }
+
+    /// Whether the leader changed exactly if the attack is on it.
+    fn judge_leader(&self, needs: &Needs) -> Option<String> {
+        match (needs.hits_leader, self.leader_changes) {
+            (false, 0) | (true, 1..) => None,
+            (false, changes) => Some(format!(
+                "expected the leader to stay, but it changed {changes} times"
+            )),
+            (true, 0) => Some(
+                "expected the attack to stop the leader, but it still leads: the attack was too weak"
+                    .to_owned(),
+            ),
+        }
     }
 }
 
 impl fmt::Display for AttackResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.is_sound() { "ok" } else { "FAILED" };
-        write!(formatter, "{} {verdict}: {}", self.name, self.what)?;
+        let (limit_mib, limit) = (self.memory_bytes >> 20, self.memory_limit.name());
+        write!(
+            formatter,
+            "{} {verdict}: {}; {limit_mib} MiB for each node by {limit}",
+            self.name, self.what
+        )?;
         for violation in &self.violations {
             write!(formatter, "\n  {violation}")?;
         }
@@ -261,10 +285,11 @@ pub fn table(results: &[AttackResult]) -> String {
         };
         writeln!(
             text,
-            "| `{}` | {} MiB | {} MiB | {} | {} | {} | {} % | {bench} | {} ms | {} ms | {} | {} | {recovery} | {} |",
+            "| `{}` | {} MiB | {} MiB ({}) | {} | {} | {} | {} % | {bench} | {} ms | {} ms | {} | {} | {recovery} | {} |",
             result.name,
             peaks.join(", "),
             result.memory_bytes >> 20,
+            result.memory_limit.name(),
             result.leader_changes,
             result.calm.per_second(),
             result.attacked.per_second(),
@@ -294,6 +319,8 @@ mod tests {
             name: "flood",
             what: "much".to_owned(),
             peaks: vec![100 << 20, 200 << 20],
+            memory_limit: MemoryLimit::Flag,
+            oom_kills: 0,
             leader_changes: 0,
             calm: served(1_000),
             attacked: served(600),
@@ -314,10 +341,12 @@ mod tests {
         let sound = AttackResult::of(measured(), &needs);
         assert!(sound.is_sound(), "{sound}");
         assert!(table(&[sound]).contains(
-            "| `flood` | 100, 200 MiB | 1024 MiB | 0 | 1000 | 600 | 60 % | 100 | 70 | 70 % |"
+            "| `flood` | 100, 200 MiB | 1024 MiB (flag) | 0 | 1000 | 600 | 60 % | 100 | 70 | 70 % |"
         ));
         let mut failed = measured();
         failed.peaks = vec![2 << 30];
+        failed.memory_limit = MemoryLimit::ControlGroup;
+        failed.oom_kills = 2;
         failed.leader_changes = 1;
         failed.attacked.calls = 400;
         failed.attacked.failed = 1;
@@ -331,7 +360,8 @@ mod tests {
         });
         failed.ended = vec![2];
         let failed = AttackResult::of(failed, &needs);
-        assert_eq!(failed.violations.len(), 10, "{failed}");
+        assert_eq!(failed.violations.len(), 11, "{failed}");
+        assert!(table(&[failed]).contains("| 1024 MiB (control group) |"));
     }
 
     #[test]

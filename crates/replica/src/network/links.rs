@@ -73,6 +73,17 @@ impl Links {
         Arc::clone(forwards.entry(target).or_insert_with(connect))
     }
 
+    /// The requests that wait for the transport to leaders. In bytes.
+    pub(crate) fn forward_bytes(&self) -> usize {
+        let forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
+        forwards.values().map(|link| link.queued_bytes()).sum()
+    }
+
+    /// The snapshots that are read, to be sent to members or as backups.
+    pub(crate) fn outgoing_snapshot_count(&self) -> usize {
+        SNAPSHOTS_READ_MAX.saturating_sub(self.snapshot_readers.available_permits())
+    }
+
     /// Closes the connections to all addresses but these.
     pub(crate) fn retain(&self, addresses: &BTreeSet<&str>) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);

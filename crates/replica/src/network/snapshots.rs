@@ -23,6 +23,11 @@ const PARTS_AHEAD: usize = 4;
 /// Snapshots that a node reads at the same time, to send them to members or as backups. A member waits for its turn until
 /// the leader's attempt times out; if it asks for one itself, it is refused, and asks another member.
 pub(crate) const SNAPSHOTS_READ_MAX: usize = 4;
+/// What a snapshot takes in memory while it is sent or received: the parts ahead, one that is packed or unpacked, and one in
+/// the transport. In bytes.
+pub(crate) const SNAPSHOT_BYTES: usize = 8 << 20;
+/// All snapshots that a node sends and receives. In bytes.
+pub const SNAPSHOTS_BYTES_MAX: usize = (SNAPSHOTS_READ_MAX + 1) * SNAPSHOT_BYTES;
 /// How long a receiver may go without taking a part.
 const STALL_MAX: Duration = Duration::from_secs(30);
 

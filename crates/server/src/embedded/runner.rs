@@ -8,6 +8,8 @@ use super::store::Store;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
+use crate::limits::WASM_MEMORY_LEFT_DIVISOR;
+use crate::memory::{FairPool, SharedReservation};
 use crate::modules::Unavailable;
 use crate::request;
 use flotilla_api::v1;
@@ -28,6 +30,8 @@ const READ_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) struct Runner {
     context: Arc<Context>,
     sandbox: Arc<Sandbox>,
+    /// For running calls.
+    memory: FairPool,
     log: GuestLog,
 }
 
@@ -48,9 +52,12 @@ impl Runner {
     /// `None` if the engine does not work on this machine.
     pub(super) fn new(context: Arc<Context>) -> Option<Self> {
         let sandbox = context.modules.sandbox()?.clone();
+        let pool = &context.memory.wasm;
+        let memory = FairPool::new(pool, pool.bytes_max() / WASM_MEMORY_LEFT_DIVISOR);
         Some(Self {
             context,
             sandbox,
+            memory,
             log: GuestLog::default(),
         })
     }
@@ -77,13 +84,9 @@ impl Runner {
             Err(broken) => return Ok(wasm.measure(|| broken.into())),
         };
         // Memory first: a task that waits for it keeps no other from a slot.
-        let (pool, call_bytes) = (&self.context.memory.wasm, program.limits().call_bytes());
-        let Some(memory) = pool.reserve(call_bytes).await else {
-            let over_budget = Broken::OverBudget {
-                call_bytes,
-                budget_bytes: pool.bytes_max(),
-            };
-            return Ok(wasm.measure(|| over_budget.into()));
+        let memory = match self.reserve(namespace, program.limits()).await {
+            Ok(memory) => memory,
+            Err(over_budget) => return Ok(wasm.measure(|| over_budget.into())),
         };
         let slot = ticket.slot().await;
         let given_up = CancellationToken::new();
@@ -105,6 +108,21 @@ impl Runner {
         let dropped_count = self.log.write(&key, &report.logs);
         wasm.drop_log_lines(dropped_count);
         Ok(report)
+    }
+
+    /// The memory that a call may take, once it is free. However much the calls of one namespace take, it leaves a part to
+    /// others, or they take turns.
+    async fn reserve(
+        &self,
+        namespace: &Namespace,
+        limits: Limits,
+    ) -> Result<SharedReservation, Broken> {
+        let call_bytes = limits.call_bytes();
+        let reserved = self.memory.share_of(namespace).reserve(call_bytes).await;
+        reserved.ok_or_else(|| Broken::OverBudget {
+            call_bytes,
+            budget_bytes: self.context.memory.wasm.bytes_max(),
+        })
     }
 
     /// The action's program with its module. A task whose module has to be compiled first leaves the line for a slot
@@ -177,5 +195,30 @@ impl Call {
         };
         let wasm = &self.context.metrics.wasm;
         wasm.measure(|| self.sandbox.invoke(invocation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StillNode;
+    use futures::FutureExt;
+    use tokio::task::unconstrained;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn calls_of_a_namespace_leave_memory_to_others() {
+        let node = StillNode::start().await;
+        let runner = Runner::new(node.context.clone()).expect("modules run on this machine");
+        let limits = Limits::default();
+        let noisy = Namespace::new("noisy").expect("a name");
+        let mut held = Vec::new();
+        // Unconstrained: tokio ends a loop of many reservations by one that seems to wait.
+        let reserve = |namespace| unconstrained(runner.reserve(namespace, limits)).now_or_never();
+        while let Some(Ok(memory)) = reserve(&noisy) {
+            held.push(memory);
+        }
+        assert!(!held.is_empty());
+        let quiet = Namespace::default_namespace();
+        assert!(matches!(reserve(&quiet), Some(Ok(_))));
     }
 }

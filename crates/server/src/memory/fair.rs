@@ -8,9 +8,10 @@ use std::hash::{BuildHasher, RandomState};
 /// to a share, so that few namespaces have the same one.
 const SHARES: usize = 4_096;
 
-/// A pool in which one namespace may use all memory except that of one reservation of the maximum size.
+/// A pool of which each namespace leaves a part to others.
 ///
-/// A namespace that has reached this limit waits until its own reservations end. Meanwhile, others can use the rest.
+/// A namespace that uses its share waits until its own reservations end, and its next one then waits behind those of others.
+/// Meanwhile, others can use the rest.
 #[derive(Debug)]
 pub(crate) struct FairPool {
     pool: MemoryPool,
@@ -36,10 +37,11 @@ pub(crate) struct SharedReservation {
 }
 
 impl FairPool {
-    /// Shares of `pool`, whose reservations have at most `reservation_bytes_max` each.
-    pub(crate) fn new(pool: &MemoryPool, reservation_bytes_max: usize) -> Self {
-        let others = pool.bytes_max().saturating_sub(reservation_bytes_max);
-        let bytes_max = others.max(reservation_bytes_max).min(pool.bytes_max());
+    /// Shares of `pool`, each of which leaves `left_bytes` to others. A share has at least that much itself, or the whole pool
+    /// if that has less.
+    pub(crate) fn new(pool: &MemoryPool, left_bytes: usize) -> Self {
+        let rest = pool.bytes_max().saturating_sub(left_bytes);
+        let bytes_max = rest.max(left_bytes).min(pool.bytes_max());
         let share = || MemoryPool::new(bytes_max);
         Self {
             pool: pool.clone(),
@@ -69,16 +71,16 @@ impl FairPool {
 }
 
 impl PoolShare<'_> {
-    /// The maximum size of one reservation. In bytes.
+    /// The size of the share. In bytes.
     pub(crate) fn bytes_max(self) -> usize {
         self.share.bytes_max()
     }
 
-    /// Reserves `bytes` as soon as they are free, in the order of the callers of this share; `None` if the share is smaller
-    /// than that.
+    /// Reserves `bytes` as soon as they are free, in the order of the callers of this share; `None` if the pool is smaller than
+    /// that. A reservation that is larger than the share needs all of the share.
     pub(crate) async fn reserve(self, bytes: usize) -> Option<SharedReservation> {
         Some(SharedReservation {
-            _share: self.share.reserve(bytes).await?,
+            _share: self.share.reserve(bytes.min(self.bytes_max())).await?,
             _pool: self.pool.reserve(bytes).await?,
         })
     }
@@ -121,6 +123,30 @@ mod tests {
         drop(filled);
         drop((held, waiting));
         assert_eq!(pool.bytes_reserved(), 0);
+    }
+
+    #[tokio::test]
+    async fn namespaces_take_turns_if_their_reservations_do_not_fit_at_the_same_time() {
+        let pool = MemoryPool::new(8);
+        let fair = FairPool::new(&pool, 2);
+        let namespaces = namespaces(&fair);
+        let [noisy, quiet] = namespaces.each_ref().map(|one| fair.share_of(one));
+        // Each is larger than the share.
+        let held = noisy.reserve(7).now_or_never().flatten();
+        assert!(held.is_some());
+        let mut waiting: Vec<_> = (0..9).map(|_| Box::pin(noisy.reserve(7))).collect();
+        let mut next = Box::pin(quiet.reserve(7));
+        for one in &mut waiting {
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        assert!(next.as_mut().now_or_never().is_none());
+        drop(held);
+        assert!(waiting[0].as_mut().now_or_never().is_none());
+        let taken = next.as_mut().now_or_never().flatten();
+        assert!(taken.is_some(), "it is its turn");
+        drop(taken);
+        assert!(waiting[0].as_mut().now_or_never().flatten().is_some());
+        assert!(quiet.reserve(9).await.is_none(), "it never fits");
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub(crate) use threads::GuestThreads;
 pub(crate) use trial::Trial;
 
 use crate::errors::Refusal;
-use crate::limits::{REGISTRATION_TRIALS_MAX, TRIALS_MAX};
+use crate::limits::REGISTRATION_TRIALS_MAX;
+use crate::memory::{ModuleMemory, Reservation};
 use flotilla_wasm::{Broken, Module, ModuleDigest, Sandbox};
 use locks::Locks;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ pub(crate) struct Modules {
     trial: Option<Trial>,
     verdicts: Verdicts,
     locks: Locks,
-    /// Trials and compilations at the same time.
-    permits: Semaphore,
+    /// For trials and compilations in progress.
+    memory: ModuleMemory,
     /// Fewer, so that registrations do not delay calls.
     registrations: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -63,13 +64,14 @@ impl From<Refusal> for Unavailable {
 }
 
 impl Modules {
-    /// No module is known yet. What is tried ends with `shutdown`.
+    /// No module is known yet. Trials and compilations use `memory`. What is tried ends with `shutdown`.
     pub(crate) fn new(
         threads: GuestThreads,
         trial: Option<Trial>,
+        memory: ModuleMemory,
         shutdown: CancellationToken,
     ) -> Self {
-        let sandbox = Sandbox::new()
+        let sandbox = Sandbox::with_cache(memory.code_bytes_max)
             .inspect_err(|error| tracing::error!(%error, "WASM actions cannot run on this node"))
             .ok();
         Self {
@@ -78,7 +80,7 @@ impl Modules {
             trial,
             verdicts: Verdicts::default(),
             locks: Locks::default(),
-            permits: Semaphore::new(TRIALS_MAX),
+            memory,
             registrations: Arc::new(Semaphore::new(REGISTRATION_TRIALS_MAX)),
             shutdown,
         }
@@ -152,13 +154,34 @@ impl Modules {
             let message = "expected a working WASM engine, but this machine cannot run it";
             return Err(Refusal::unavailable(message).into());
         };
-        let _permit = self.permits.acquire().await;
-        let compile = move || sandbox.compile(digest, &module);
+        let memory = self.reserve().await;
+        let compile = move || {
+            // It continues if its caller gives up.
+            let _held = memory;
+            sandbox.compile(digest, &module)
+        };
         let compiled = self.threads.run(compile).await?;
         if let Err(broken) = &compiled {
             self.verdicts.put(digest, Err(broken.clone()));
         }
         Ok(compiled?)
+    }
+
+    /// The compiled code of all modules. In bytes.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.sandbox
+            .as_ref()
+            .map_or(0, |sandbox| sandbox.code_bytes())
+    }
+
+    /// The memory that one trial or compilation may take. A compilation in this process takes about as much as its trial did.
+    async fn reserve(&self) -> Option<Reservation> {
+        let ModuleMemory {
+            compilations,
+            compilation_bytes,
+            ..
+        } = &self.memory;
+        compilations.reserve(*compilation_bytes).await
     }
 
     /// The verdict on a module, by a trial unless it is known.
@@ -169,7 +192,7 @@ impl Modules {
         let Some(trial) = &self.trial else {
             return Ok(());
         };
-        let _permit = self.permits.acquire().await;
+        let _memory = self.reserve().await;
         let verdict: Verdict = tokio::select! {
             tried = trial.run(module) => tried?,
             () = self.shutdown.cancelled() => return Err(Refusal::shutting_down().into()),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::ModuleCompiler;
+use crate::memory::MemoryPool;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +10,18 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 const POISON: &[u8] = b"poison";
+
+/// What a trial may take.
+const MEMORY_BYTES: usize = 128 << 20;
+
+/// Memory for `count` trials and compilations.
+fn memory(count: usize) -> ModuleMemory {
+    ModuleMemory {
+        compilations: MemoryPool::new(count * MEMORY_BYTES),
+        compilation_bytes: MEMORY_BYTES,
+        code_bytes_max: 32 << 20,
+    }
+}
 
 fn digest(number: u8) -> ModuleDigest {
     ModuleDigest([number; 32])
@@ -34,8 +47,13 @@ fn modules(folder: &TempDir, end: &str) -> Arc<Modules> {
         arguments: arguments.into(),
     };
     let threads = GuestThreads::new(2);
-    let trial = Some(Trial::new(compiler));
-    Arc::new(Modules::new(threads, trial, CancellationToken::new()))
+    let trial = Some(Trial::new(compiler, MEMORY_BYTES));
+    Arc::new(Modules::new(
+        threads,
+        trial,
+        memory(2),
+        CancellationToken::new(),
+    ))
 }
 
 fn calls(folder: &Path) -> usize {
@@ -99,7 +117,9 @@ async fn callers_of_a_poisonous_module_wait_together_and_callers_of_others_do_no
     assert!(poisoned.iter().all(|caller| !caller.is_finished()));
     open_gate(&folder);
     for caller in poisoned {
-        let large = Unavailable::Broken(Broken::CompileMemory);
+        let large = Unavailable::Broken(Broken::CompileMemory {
+            bytes_max: MEMORY_BYTES,
+        });
         assert_eq!(caller.await.unwrap(), Some(large));
     }
     assert_eq!(calls(folder.path()), 2);
@@ -130,7 +150,12 @@ async fn each_end_of_a_child_has_its_meaning() {
     };
     let cases = [
         ("kill -XCPU $$", Some(Broken::CompileTime)),
-        ("kill -ABRT $$", Some(Broken::CompileMemory)),
+        (
+            "kill -ABRT $$",
+            Some(Broken::CompileMemory {
+                bytes_max: MEMORY_BYTES,
+            }),
+        ),
         ("kill -SEGV $$", compile("the compiler crashed")),
         ("exit 101", compile("the compiler failed")),
         ("printf 'it is odd'; exit 1", compile("it is odd")),
@@ -183,12 +208,38 @@ async fn a_compiler_that_is_missing_is_not_the_fault_of_the_module() {
         program: "/no/such/program".into(),
         arguments: Vec::new(),
     };
-    let trial = Some(Trial::new(compiler));
+    let trial = Some(Trial::new(compiler, MEMORY_BYTES));
     let threads = GuestThreads::new(1);
-    let modules = Arc::new(Modules::new(threads, trial, CancellationToken::new()));
+    let modules = Arc::new(Modules::new(
+        threads,
+        trial,
+        memory(2),
+        CancellationToken::new(),
+    ));
     let refused = modules.admit(digest(1), idle()).await;
     assert!(
         matches!(refused, Err(Unavailable::Unknown(_))),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn a_child_gets_the_memory_of_a_trial_and_that_counts_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    // The memory is the last argument.
+    let end = format!("[ \"$1\" = {MEMORY_BYTES} ] && echo 100");
+    let modules = modules(&folder, &end);
+    let reserved = || modules.memory.compilations.bytes_reserved();
+    let given_up = timeout(
+        Duration::from_millis(20),
+        modules.admit(digest(1), POISON.to_vec()),
+    );
+    assert!(given_up.await.is_err());
+    assert_eq!(reserved(), MEMORY_BYTES);
+    open_gate(&folder);
+    assert_eq!(modules.admit(digest(1), POISON.to_vec()).await, Ok(()));
+    assert_eq!(reserved(), 0);
+    modules.compile(digest(2), idle()).await.unwrap();
+    assert_eq!(reserved(), 0);
+    assert!(modules.code_bytes() > 0);
 }

@@ -21,11 +21,16 @@ const PANICKED: i32 = 101;
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     compiler: ModuleCompiler,
+    memory_bytes_max: usize,
 }
 
 impl Trial {
-    pub(crate) fn new(compiler: ModuleCompiler) -> Self {
-        Self { compiler }
+    /// Trials by this compiler, which may take `memory_bytes_max` bytes of memory.
+    pub(crate) fn new(compiler: ModuleCompiler, memory_bytes_max: usize) -> Self {
+        Self {
+            compiler,
+            memory_bytes_max,
+        }
     }
 
     /// Tries a module. If this is dropped, the child is killed.
@@ -35,6 +40,7 @@ impl Trial {
     pub(super) async fn run(&self, module: &[u8]) -> Result<Verdict, Refusal> {
         let child = Command::new(&self.compiler.program)
             .args(&self.compiler.arguments)
+            .arg(self.memory_bytes_max.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -46,7 +52,36 @@ impl Trial {
             return Err(failed(format!("it was not finished after {seconds} s")));
         };
         let (status, output) = ended.map_err(|error| failed(error.to_string()))?;
-        verdict(status, &output)
+        self.verdict(status, &output)
+    }
+
+    /// What the end of a child means.
+    fn verdict(&self, status: ExitStatus, output: &str) -> Result<Verdict, Refusal> {
+        if status.success() {
+            let bytes = output.trim_end().parse();
+            let bytes = bytes.map_err(|_| failed(format!("its process said {output:?}")))?;
+            return Ok(check_code_bytes(bytes));
+        }
+        let broken = |reason: &str| {
+            Ok(Err(Broken::Compile {
+                reason: reason.to_owned(),
+            }))
+        };
+        match status.code() {
+            Some(REFUSED) => return broken(output),
+            Some(PANICKED) => return broken("the compiler failed"),
+            Some(_) | None => {}
+        }
+        match status.signal().map(Signal::try_from) {
+            Some(Ok(Signal::SIGXCPU)) => Ok(Err(Broken::CompileTime)),
+            // Without memory, the program aborts.
+            Some(Ok(Signal::SIGABRT)) => Ok(Err(Broken::CompileMemory {
+                bytes_max: self.memory_bytes_max,
+            })),
+            Some(Ok(Signal::SIGSEGV | Signal::SIGBUS)) => broken("the compiler crashed"),
+            // Among others, killed by the system because the machine has no memory.
+            Some(_) | None => Err(failed(format!("its process ended with {status}"))),
+        }
     }
 }
 
@@ -72,33 +107,6 @@ async fn talk(mut child: Child, module: &[u8]) -> std::io::Result<(ExitStatus, S
     let ((), text) = tokio::join!(write, read);
     let text = String::from_utf8_lossy(&text?).into_owned();
     Ok((child.wait().await?, text))
-}
-
-/// What the end of a child means.
-fn verdict(status: ExitStatus, output: &str) -> Result<Verdict, Refusal> {
-    if status.success() {
-        let bytes = output.trim_end().parse();
-        let bytes = bytes.map_err(|_| failed(format!("its process said {output:?}")))?;
-        return Ok(check_code_bytes(bytes));
-    }
-    let broken = |reason: &str| {
-        Ok(Err(Broken::Compile {
-            reason: reason.to_owned(),
-        }))
-    };
-    match status.code() {
-        Some(REFUSED) => return broken(output),
-        Some(PANICKED) => return broken("the compiler failed"),
-        Some(_) | None => {}
-    }
-    match status.signal().map(Signal::try_from) {
-        Some(Ok(Signal::SIGXCPU)) => Ok(Err(Broken::CompileTime)),
-        // Without memory, the program aborts.
-        Some(Ok(Signal::SIGABRT)) => Ok(Err(Broken::CompileMemory)),
-        Some(Ok(Signal::SIGSEGV | Signal::SIGBUS)) => broken("the compiler crashed"),
-        // Among others, killed by the system because the machine has no memory.
-        Some(_) | None => Err(failed(format!("its process ended with {status}"))),
-    }
 }
 
 fn failed(reason: String) -> Refusal {

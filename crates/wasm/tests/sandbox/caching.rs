@@ -69,3 +69,19 @@ fn compiled_code_is_bounded_in_bytes() {
     }
     assert!(sandbox.find(digest(0)).is_none());
 }
+
+#[test]
+fn a_smaller_cache_holds_less_and_counts_what_is_still_in_use() {
+    let sandbox = Sandbox::with_cache(32 << 20).unwrap();
+    let large = with_data(4 << 20);
+    let used = sandbox.compile(digest(0), &large).unwrap();
+    let one = sandbox.code_bytes();
+    for number in 1..20 {
+        sandbox.compile(digest(number), &large).unwrap();
+    }
+    assert!(sandbox.find(digest(0)).is_none(), "it was evicted");
+    let with_evicted = sandbox.code_bytes();
+    drop(used);
+    assert_eq!(sandbox.code_bytes(), with_evicted - one);
+    assert!(sandbox.code_bytes() <= 32 << 20);
+}
