@@ -25,10 +25,12 @@ pub(crate) enum Bug {
     LostSync,
     /// A read that should be linearizable returns the local state of the node.
     StaleRead,
+    /// A leader does not check who calls its worker service.
+    UncheckedCall,
 }
 
 impl Bug {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::InLeader(PlantedBug::DoubleLease),
         Self::InLeader(PlantedBug::LostChecks),
         Self::InLeader(PlantedBug::LostSlots),
@@ -42,6 +44,7 @@ impl Bug {
         Self::LostItem,
         Self::LostSync,
         Self::StaleRead,
+        Self::UncheckedCall,
     ];
 
     fn name(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Bug {
             Self::LostItem => "lost-item",
             Self::LostSync => "lost-sync",
             Self::StaleRead => "stale-read",
+            Self::UncheckedCall => "unchecked-call",
         }
     }
 

@@ -6,6 +6,7 @@
 mod arguments;
 mod batch;
 mod bug;
+mod cluster;
 mod disk;
 mod entropy;
 mod faults;

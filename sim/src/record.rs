@@ -1,5 +1,6 @@
 //! The record of a simulation: the input of the invariants, and the trace for people.
 
+use crate::cluster::{Cluster, Member};
 use crate::network::Host;
 use crate::time::Time;
 use flotilla_engine::ids::WorkerId;
@@ -70,6 +71,14 @@ pub(crate) struct Events {
     pub(crate) assigned: BTreeMap<(u64, TaskToken), Vec<Assigned>>,
     /// The processes of workers that began a task, by token: each has a worker's id and its number.
     pub(crate) begun: BTreeMap<TaskToken, BTreeSet<(WorkerId, u64)>>,
+    /// The clusters whose members applied an assignment of each task.
+    pub(crate) assigned_in: BTreeMap<TaskToken, BTreeSet<Cluster>>,
+    /// The streams of members' workers: who called, and who serves.
+    pub(crate) member_streams: BTreeSet<(Member, Member)>,
+    /// The tasks that members' workers began.
+    pub(crate) member_began: BTreeSet<(TaskToken, Member)>,
+    /// The tasks that members' workers completed, as their own nodes acknowledged.
+    pub(crate) member_completed: BTreeSet<(TaskToken, Member)>,
     pub(crate) progress: Vec<Progress>,
     /// Causes of death that no process may have.
     pub(crate) failures: Vec<String>,
@@ -127,10 +136,10 @@ impl Record {
         self.events().reads.push(read);
     }
 
-    /// A node has applied the assignment of a task to a worker.
+    /// A node of the cluster has applied the assignment of a task to a worker.
     pub(crate) fn assigned(
         &self,
-        batch: &AppliedBatch,
+        (cluster, batch): (Cluster, &AppliedBatch),
         worker: &WorkerId,
         assignment: &Assignment,
     ) {
@@ -141,11 +150,28 @@ impl Record {
             lease_expires_at_ms: assignment.lease_expires_at_ms,
         };
         let key = (batch.index, assignment.token);
-        self.events()
-            .assigned
-            .entry(key)
-            .or_default()
-            .push(assigned);
+        let events = &mut *self.events();
+        events.assigned.entry(key).or_default().push(assigned);
+        let clusters = events.assigned_in.entry(assignment.token).or_default();
+        clusters.insert(cluster);
+    }
+
+    /// A leader serves the stream of a member's worker.
+    pub(crate) fn member_stream(&self, member: Member, leader: Member) {
+        self.say(&leader.to_string(), &format!("serves {member}"));
+        self.events().member_streams.insert((member, leader));
+    }
+
+    /// A member's worker begins a task.
+    pub(crate) fn member_began(&self, member: Member, token: TaskToken) {
+        self.say(&member.to_string(), &format!("begins {token}"));
+        self.events().member_began.insert((token, member));
+    }
+
+    /// A member's worker has completed a task.
+    pub(crate) fn member_completed(&self, member: Member, token: TaskToken) {
+        self.say(&member.to_string(), &format!("completed {token}"));
+        self.events().member_completed.insert((token, member));
     }
 
     /// A process of a worker begins a task.

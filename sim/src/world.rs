@@ -3,6 +3,7 @@
 mod restored;
 
 use crate::bug::Bug;
+use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::invariants::{self, Evidence};
 use crate::network::{Host, Network, OUTSIDE};
@@ -103,6 +104,8 @@ impl World {
             record: record.clone(),
             tuning: plan.scenario.tuning(),
             hosts: HOSTS.to_vec(),
+            cluster: Cluster::Old,
+            has_workers: plan.scenario == Scenario::Restored,
             bug: plan.bug,
         };
         let machine = |host| Machine::new(host, context.clone());

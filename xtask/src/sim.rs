@@ -27,9 +27,9 @@ Options:
   --seeds N        Simulate N seeds, each in a separate process
   --seed S         The first seed, or the only one [default: 1]
   --seconds N      How long faults are injected, in simulated seconds [default: 20]
-  --scenario NAME  mixed: all faults and commands; snapshots: installs that overlap [default: mixed]
-  --bug NAME       Plant a bug: early-acknowledgement, lost-compensation, lost-handler,
-                   lost-item, lost-sync or stale-read
+  --scenario NAME  mixed: all faults and commands; snapshots: installs that overlap; restored: two clusters
+                   at the same addresses; far: slow links; drained: members are drained [default: mixed]
+  --bug NAME       Plant a bug; a wrong name prints the list
   --trace FILE     Keep the trace of a single seed
 
 Example:

@@ -4,6 +4,7 @@ mod churn;
 mod clock;
 mod combined;
 mod disk;
+mod foreign;
 mod kill;
 mod links;
 mod partition;
@@ -121,6 +122,7 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
         Box::new(churn::Churn),
         Box::new(snapshot::SnapshotInstall::default()),
         Box::new(combined::Combined::default()),
+        Box::new(foreign::ForeignCluster::default()),
     ]
 }
 
@@ -128,4 +130,22 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
 #[must_use]
 pub fn named(name: &str) -> Option<Box<dyn Nemesis>> {
     all().into_iter().find(|nemesis| nemesis.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_lists_each_nemesis() {
+        let readme = include_str!("../../README.md");
+        let (_, section) = readme.split_once("## Nemeses").expect("a section");
+        let (table, _) = section.split_once("\n## ").expect("a next section");
+        let names = table.lines().filter(|line| line.starts_with("| "));
+        let names: String = names.filter_map(|line| line.split('|').nth(1)).collect();
+        for nemesis in all() {
+            let name = format!("`{}`", nemesis.name());
+            assert!(names.contains(&name), "{name}");
+        }
+    }
 }

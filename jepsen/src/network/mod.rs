@@ -12,6 +12,7 @@ mod source;
 pub(crate) use namespaces::Namespaces;
 pub(crate) use proxies::Proxies;
 
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 /// The capability that a nemesis needs from the network.
@@ -73,6 +74,16 @@ impl Network {
     /// When the network cannot.
     pub(crate) fn renew(&mut self) {
         self.shaped().change(|rules| rules.breaks_count += 1);
+    }
+
+    /// Leads new connections to a node to another address.
+    ///
+    /// # Panics
+    /// When the network cannot.
+    pub(crate) fn redirect(&mut self, node: u64, to: SocketAddrV4) {
+        self.shaped().change(|rules| {
+            rules.redirected.insert(node, to);
+        });
     }
 
     /// Heals all faults.

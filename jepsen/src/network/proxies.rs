@@ -99,7 +99,8 @@ async fn pass(
     route: Route,
     rules: watch::Receiver<Rules>,
 ) {
-    let Ok(onward) = TcpStream::connect(target).await else {
+    let redirected = rules.borrow().redirected.get(&route.to).copied();
+    let Ok(onward) = TcpStream::connect(redirected.unwrap_or(target)).await else {
         return;
     };
     for stream in [&stream, &onward] {

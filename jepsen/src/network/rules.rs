@@ -1,6 +1,7 @@
 //! The faults that proxies inject.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 /// The faults that proxies inject; none by default.
@@ -14,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) resets_per_mille: u32,
     /// How often all connections were broken: a connection older than the last time breaks.
     pub(crate) breaks_count: u64,
+    /// Where new connections to a node lead, if not to that node.
+    pub(crate) redirected: BTreeMap<u64, SocketAddrV4>,
 }
 
 impl Rules {
@@ -42,10 +45,12 @@ mod tests {
             delay: Duration::from_millis(5),
             resets_per_mille: 10,
             breaks_count: 1,
+            redirected: BTreeMap::from([(1, SocketAddrV4::new([127, 0, 0, 1].into(), 9))]),
         };
         rules.mend();
         assert!(!rules.is_cut(1, 2));
         assert_eq!((rules.delay, rules.resets_per_mille), (Duration::ZERO, 0));
         assert_eq!(rules.breaks_count, 1);
+        assert!(rules.redirected.is_empty());
     }
 }

@@ -3,6 +3,7 @@
 use super::Report;
 use crate::history::Outcome;
 use crate::planted::{Found, Planted};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A part of the document that a run writes.
@@ -40,7 +41,7 @@ pub fn rewrite(document: &str, part: Part, table: &str) -> String {
     format!("{before}{begin}\n\n{table}\n{end}{after}")
 }
 
-/// The figures of each storm, and the totals.
+/// The figures of each storm, the totals, and the workloads that made the calls.
 #[must_use]
 pub fn figures(reports: &[Report]) -> String {
     let mut text = String::from(
@@ -57,6 +58,10 @@ pub fn figures(reports: &[Report]) -> String {
     }
     let all: Vec<&Report> = reports.iter().collect();
     push(&mut text, "all", "", &all);
+    let workloads = reports.iter().flat_map(|report| report.operations.keys());
+    let workloads: BTreeSet<String> = workloads.map(|name| format!("`{name}`")).collect();
+    let workloads: Vec<String> = workloads.into_iter().collect();
+    writeln!(text, "\nWorkloads: {}.", workloads.join(", ")).expect("a string takes any text");
     text
 }
 
@@ -104,6 +109,19 @@ pub fn planted(found: &[Found]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_figures_name_the_workloads_of_all_storms() {
+        let of = |workload: &str| Report {
+            operations: [(workload.to_owned(), [1, 0, 0])].into(),
+            ..Report::default()
+        };
+        let table = figures(&[of("tokens"), of("events"), of("tokens")]);
+        assert!(
+            table.ends_with("\nWorkloads: `events`, `tokens`.\n"),
+            "{table}"
+        );
+    }
 
     #[test]
     fn only_the_generated_part_is_replaced() {

@@ -88,3 +88,19 @@ pub fn all() -> Vec<Arc<dyn Workload>> {
         Arc::new(watch::Watch::over(watch::Protocol::Http)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_lists_each_workload() {
+        let readme = include_str!("../../README.md");
+        let (_, section) = readme.split_once("## Workloads").expect("a section");
+        let (table, _) = section.split_once("\n## ").expect("a next section");
+        for workload in all() {
+            let row = format!("\n| `{}` |", workload.name());
+            assert!(table.contains(&row), "{row}");
+        }
+    }
+}

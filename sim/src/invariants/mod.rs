@@ -6,6 +6,7 @@
 mod acknowledged;
 mod agreement;
 mod clock;
+pub(crate) mod clusters;
 mod committed;
 mod compensations;
 mod completions;

@@ -11,6 +11,7 @@ mod weather;
 
 pub(crate) use call::CallError;
 pub(crate) use peer::{SimulatedTransport, peer_address};
+pub(crate) use stream::Open;
 pub(crate) use weather::Weather;
 
 use crate::node::Gateway;

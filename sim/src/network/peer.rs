@@ -240,6 +240,7 @@ fn forward_forged(
             let probe = ProbeRequest {
                 node_id,
                 may_form: false,
+                group_id: sender.group_id,
             };
             let target = to.peer.probe(probe).await?;
             own = std::mem::replace(&mut sender.cluster_id, target.cluster_id);

@@ -1,6 +1,8 @@
 //! The handler of a node for clients and workers: the commands of the API, without gRPC.
 
 use crate::bug::Bug;
+use crate::cluster::Member;
+use crate::record::Record;
 use flotilla_engine::KeyRecord;
 use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::{Actor, Body, CommandEnvelope, Rejection, Reply, reply, view};
@@ -18,6 +20,8 @@ pub(crate) struct Gateway {
     pub(super) replica: Replica,
     pub(super) hub: Arc<Hub>,
     pub(super) bug: Option<Bug>,
+    pub(super) member: Member,
+    pub(super) record: Record,
 }
 
 /// How a command that was submitted ended.

@@ -1,8 +1,10 @@
 //! A machine with a member of the cluster: its process comes and goes, its disk and clocks stay.
 
 use super::gateway::Gateway;
+use super::member_worker::MemberWorker;
 use super::trace::{DriverTrace, watch_assignments};
 use crate::bug::Bug;
+use crate::cluster::{Cluster, Member};
 use crate::disk::{Disk, DiskPace};
 use crate::network::{Host, Network, SimulatedTransport, peer_address};
 use crate::random::Random;
@@ -32,6 +34,9 @@ pub(crate) struct MachineContext {
     pub(crate) record: Record,
     pub(crate) tuning: Tuning,
     pub(crate) hosts: Vec<Host>,
+    pub(crate) cluster: Cluster,
+    /// Whether each node has a worker.
+    pub(crate) has_workers: bool,
     pub(crate) bug: Option<Bug>,
 }
 
@@ -76,11 +81,12 @@ impl Machine {
         }
     }
 
-    /// A machine with an empty disk in its place, for a member of another cluster.
+    /// A machine with an empty disk in its place, for a member of the new cluster.
     pub(crate) fn replaced(&self, members: &[Host]) -> Self {
         let hosts = members.to_vec();
         let context = MachineContext {
             hosts,
+            cluster: Cluster::New,
             ..self.context.clone()
         };
         Self::new(self.host, context)
@@ -254,7 +260,9 @@ async fn boot(boot: Boot) {
     if let Ok(replica) = &started {
         let record = context.record.clone();
         tokio::spawn(ask_to_form(replica.clone()));
-        tokio::spawn(watch_assignments(record.clone(), replica.subscribe()));
+        let cluster = context.cluster;
+        let subscription = replica.subscribe();
+        tokio::spawn(watch_assignments(record.clone(), cluster, subscription));
         flotilla_leader::start(flotilla_leader::Context {
             replica: replica.clone(),
             hub: Arc::clone(&hub),
@@ -263,16 +271,25 @@ async fn boot(boot: Boot) {
                 mode: AccessMode::Open,
                 bootstrap: None,
             }),
-            observer: Arc::new(DriverTrace { host, record }),
+            observer: Arc::new(DriverTrace {
+                host,
+                record: record.clone(),
+            }),
             // A process is killed with its runtime, or its replica ends.
             shutdown: CancellationToken::new(),
         });
-        let gateway = Gateway {
+        let gateway = Arc::new(Gateway {
             replica: replica.clone(),
             hub,
             bug: context.bug,
-        };
-        context.network.serve(host, Arc::new(gateway));
+            member: Member { host, cluster },
+            record,
+        });
+        context.network.serve(host, Arc::clone(&gateway));
+        if context.has_workers {
+            let worker = MemberWorker::new(gateway, context.network.clone(), context.seed);
+            tokio::spawn(worker.run());
+        }
     }
     let started = started.map_err(|error| error.to_string());
     assert!(slot.set(started).is_ok(), "a process boots once");

@@ -1,5 +1,6 @@
 //! Writes down what a node applies and what its leader's parts do.
 
+use crate::cluster::Cluster;
 use crate::network::Host;
 use crate::record::Record;
 use flotilla_engine::{CommandKind, CommandScope, Effect};
@@ -7,8 +8,12 @@ use flotilla_leader::Observer;
 use flotilla_replica::{Notice, Subscription};
 use std::time::Duration;
 
-/// Records the assignments that a node applies, as long as its replica runs.
-pub(super) async fn watch_assignments(record: Record, mut subscription: Subscription) {
+/// Records the assignments that a node of the cluster applies, as long as its replica runs.
+pub(super) async fn watch_assignments(
+    record: Record,
+    cluster: Cluster,
+    mut subscription: Subscription,
+) {
     while let Some(notice) = subscription.next().await {
         let Notice::Applied(batch) = notice else {
             continue;
@@ -18,7 +23,7 @@ pub(super) async fn watch_assignments(record: Record, mut subscription: Subscrip
                 worker, assignment, ..
             } = effect
             {
-                record.assigned(&batch, worker, assignment);
+                record.assigned((cluster, &batch), worker, assignment);
             }
         }
     }

@@ -68,7 +68,7 @@ impl Caller {
     }
 
     /// The same, but retries until the outcome is known.
-    pub(super) async fn insist(&mut self, command: Command) -> Outcome {
+    pub(crate) async fn insist(&mut self, command: Command) -> Outcome {
         self.submit_with_attempts(command, u32::MAX).await
     }
 

@@ -12,4 +12,4 @@ pub(crate) use client::{Client, Load};
 pub(crate) use operator::operate;
 pub(crate) use token_owner::{TokenOwner, written_key_of};
 pub(crate) use worker::Worker;
-pub(crate) use workload::{key, set};
+pub(crate) use workload::{INVOKED, LEASE_MS, action, invoke, key, register_action, set};

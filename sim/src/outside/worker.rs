@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::workload::{ACTIONS, LEASE_MS, action};
 use crate::network::{Host, OUTSIDE, Route};
-use crate::node::{FromLeader, ToLeader, serve_worker};
+use crate::node::{FromLeader, Link, ToLeader, serve_worker};
 use crate::record::Outcome;
 use flotilla_engine::ids::{Namespace, OutcomeName, WorkerId};
 use flotilla_engine::json::Json;
@@ -13,21 +13,14 @@ use flotilla_engine::{
 };
 use flotilla_engine::{Process, ProcessKind, WorkerType};
 use flotilla_leader::{Poller, WorkerKey};
-use flotilla_replica::Responses;
 use flotilla_worker::Ledger;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 
-/// How long a worker waits until its stream is open.
-const TIMEOUT: Duration = Duration::from_millis(4_000);
 /// How many tasks a worker works on at the same time.
 const SLOTS: u32 = 3;
-/// Messages that wait for the connection.
-const MESSAGES_MAX: usize = 64;
 
 /// A worker, whose processes follow each other.
 pub(crate) struct Worker {
@@ -38,12 +31,6 @@ pub(crate) struct Worker {
     leader: Option<Host>,
     /// The tasks that its process holds.
     ledger: Ledger<TaskToken, ()>,
-}
-
-/// A worker's stream to the leader.
-struct Link {
-    outgoing: mpsc::Sender<ToLeader>,
-    incoming: Responses<FromLeader>,
 }
 
 /// The tasks in progress; each ends with its token.
@@ -138,18 +125,13 @@ impl Worker {
                 Some(to) => Route { from: OUTSIDE, to },
                 None => self.caller.route(),
             };
-            let (outgoing, requests) = mpsc::channel(MESSAGES_MAX);
-            let hello = outgoing.send(ToLeader::Hello(self.poller()));
-            hello.await.expect("the channel has room");
-            let requests = Box::pin(ReceiverStream::new(requests));
-            let opened = self.caller.network.stream(route, requests, serve_worker);
-            let opened = tokio::time::timeout(TIMEOUT, opened).await;
-            let is_open = matches!(opened, Ok(Ok(_)));
-            let text = format!("has a stream to {}: {is_open}", route.to);
+            let hello = [ToLeader::Hello(self.poller())];
+            let link = Link::open(&self.caller.network, route, &hello, serve_worker).await;
+            let text = format!("has a stream to {}: {}", route.to, link.is_some());
             self.caller.record.say(&self.caller.name, &text);
-            if let Ok(Ok(incoming)) = opened {
+            if let Some(link) = link {
                 self.ledger.open();
-                return Link { outgoing, incoming };
+                return link;
             }
         }
     }

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 
 /// The actions that workers run.
 pub(super) const ACTIONS: [&str; 6] = ["charge", "ship", "tick", "book", "stamp", "undo"];
+/// The action that clients invoke.
+pub(crate) const INVOKED: &str = "charge";
 /// Actions without retries: one failed attempt fails the action run, so that blocks are retried and compensations fail.
 const UNRETRIED: [&str; 2] = ["stamp", "undo"];
 /// The workflow that clients start.
@@ -32,7 +34,7 @@ const PARCELS: &str = "parcels";
 /// The type of the signal that an order waits for.
 const APPROVAL: &str = "approval";
 /// How long the lease of a task lasts, in milliseconds.
-pub(super) const LEASE_MS: u64 = 3_000;
+pub(crate) const LEASE_MS: u64 = 3_000;
 
 const ORDER_TEXT: &str = r#"
 kind: Workflow
@@ -191,18 +193,7 @@ start:
 
 /// What must exist before clients start.
 pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
-    let actions = ACTIONS.map(|name| {
-        Body::RegisterAction(Box::new(RegisterAction {
-            name: action(name),
-            kind: ActionType::User,
-            module: None,
-            timeout_ms: LEASE_MS,
-            max_retries: if UNRETRIED.contains(&name) { 0 } else { 5 },
-            retry_delay_ms: 100,
-            description: None,
-            is_only_if_missing: false,
-        }))
-    });
+    let actions = ACTIONS.map(register_action);
     // Runs are resumed with either of the two, whose steps differ.
     let later = ORDER_TEXT.replacen("version: \"1\"", "version: \"2\"", 1);
     let later = later.replacen("          - name: print", FOLD, 1);
@@ -222,6 +213,20 @@ pub(super) fn preparations(bug: Option<Bug>) -> Vec<Body> {
         }))
     });
     actions.into_iter().chain(definitions).collect()
+}
+
+/// Registers one of the actions.
+pub(crate) fn register_action(name: &str) -> Body {
+    Body::RegisterAction(Box::new(RegisterAction {
+        name: action(name),
+        kind: ActionType::User,
+        module: None,
+        timeout_ms: LEASE_MS,
+        max_retries: if UNRETRIED.contains(&name) { 0 } else { 5 },
+        retry_delay_ms: 100,
+        description: None,
+        is_only_if_missing: false,
+    }))
 }
 
 /// Disables the schedule.
@@ -302,9 +307,9 @@ pub(super) fn resume(run_id: &RunId, version: Option<&str>) -> Body {
 }
 
 /// A stand-alone action run.
-pub(super) fn invoke(key: &str) -> Body {
+pub(crate) fn invoke(key: &str) -> Body {
     Body::InvokeAction(InvokeAction {
-        name: action("charge"),
+        name: action(INVOKED),
         input: Json::null(),
         priority: 10,
         delay_ms: 0,
@@ -371,6 +376,6 @@ pub(super) fn append(parcel: &str) -> Body {
 }
 
 /// An action's name.
-pub(super) fn action(name: &str) -> ActionName {
+pub(crate) fn action(name: &str) -> ActionName {
     ActionName::new(name).expect("a valid name")
 }

@@ -2,17 +2,19 @@
 //! reaches the new one (R-H1).
 //!
 //! The old member must neither serve a read nor get a command through, and nothing of it may arrive in the new cluster.
-//! It ends once the new cluster has the addresses of a majority.
+//! It ends once the new cluster has the addresses of a majority. The members of both clusters have workers, and neither
+//! cluster sees a worker stream, a task or a completion of the other.
 
 use super::{HOSTS, Plan, Verdict, World};
+use crate::cluster::{Cluster, Member};
+use crate::invariants::clusters;
 use crate::network::{Host, OUTSIDE, Route};
-use crate::node::{Machine, Submitted};
-use crate::outside::{Caller, key, set};
+use crate::node::{Machine, Submitted, registration};
+use crate::outside::{Caller, invoke, key, set};
 use crate::random::Random;
 use crate::time::Time;
-use flotilla_engine::SetCondition;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::view;
+use flotilla_engine::{Actor, Body, SetCondition, view};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +56,7 @@ pub(super) fn simulate(plan: Plan) -> Verdict {
     let members = *random.pick(&NEW);
     world.replace_cluster(members);
     world.run_for(random.within(APART_MS));
+    world.register_old_worker(plan, members);
     world.record.fault("the old member reaches the new cluster");
     world.network.mend();
     let met_ms = world.time.now_ms();
@@ -89,6 +92,20 @@ impl World {
         }
     }
 
+    /// Registers the worker of the old member in the new cluster, as a backup of the old cluster would.
+    fn register_old_worker(&self, plan: Plan, members: &[Host]) {
+        let mut caller = self.caller(plan, "operator".to_owned());
+        (caller.hosts, caller.actor) = (members.to_vec(), Actor::System);
+        let member = Member {
+            host: OLD,
+            cluster: Cluster::Old,
+        };
+        let command = caller.command(registration(plan.seed, member));
+        self.outside.spawn(async move {
+            caller.insist(command).await;
+        });
+    }
+
     /// The violations. The new cluster replaced the old one at the start of the range, and the old member reached it at
     /// its end.
     fn judge_replacement(
@@ -112,6 +129,13 @@ impl World {
         }
         for machine in &self.machines {
             violations.extend(judge_machine(machine, members));
+        }
+        let events = self.record.events();
+        violations.extend(clusters::check(&events));
+        let mut completed = events.member_completed.iter();
+        if !completed.any(|(_, member)| member.cluster == Cluster::New) {
+            violations
+                .push("expected the new cluster to work on tasks, but it does not".to_owned());
         }
         violations
     }
@@ -146,7 +170,7 @@ fn judge_machine(machine: &Machine, members: &[Host]) -> Vec<String> {
     violations
 }
 
-/// Writes and reads through one node.
+/// Writes, invokes an action and reads through one node.
 async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
     let route = Route {
         from: OUTSIDE,
@@ -154,14 +178,17 @@ async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
     };
     for number in 0_u64.. {
         let invoked_ms = time.now_ms();
-        let kind = match caller.random.chance(500) {
-            true => {
+        let kind = match caller.random.within(0..4) {
+            0 => {
                 let body = set(&key(via), &number.to_string(), SetCondition::Always);
-                let command = caller.command(body);
-                let submitted = caller.attempt_at(route, &command).await;
-                matches!(submitted, Submitted::Answered(Ok(_))).then_some("write")
+                submit(&mut caller, route, body).await.then_some("write")
             }
-            false => {
+            1 => {
+                let body = invoke(&format!("{via} {number}"));
+                let is_served = submit(&mut caller, route, body).await;
+                is_served.then_some("invocation")
+            }
+            _ => {
                 let requested = key(*caller.random.pick(&HOSTS));
                 let read = caller.read_at(route, &requested).await;
                 read.is_ok().then_some("read")
@@ -179,6 +206,13 @@ async fn run_client(mut caller: Caller, via: Host, time: Time, log: SharedLog) {
         }
         caller.pause(1..100).await;
     }
+}
+
+/// Submits a command through a node once. Returns whether it was carried out.
+async fn submit(caller: &mut Caller, route: Route, body: Body) -> bool {
+    let command = caller.command(body);
+    let submitted = caller.attempt_at(route, &command).await;
+    matches!(submitted, Submitted::Answered(Ok(_)))
 }
 
 fn lock(log: &SharedLog) -> MutexGuard<'_, Vec<Call>> {

@@ -89,6 +89,15 @@ fn a_trigger_that_is_not_woken_is_found() {
 }
 
 #[test]
+fn a_worker_of_another_cluster_that_is_served_is_found() {
+    expect_found_in(
+        "restored",
+        "unchecked-call",
+        "to be begun in its own cluster only",
+    );
+}
+
+#[test]
 fn a_member_of_another_cluster_that_is_let_in_is_found() {
     expect_found_in(
         "restored",

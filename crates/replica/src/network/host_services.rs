@@ -1,5 +1,6 @@
 //! The gRPC services of a host at the peer port.
 
+use crate::network::calls::{PeerCalls, PeerError, PeerResult};
 use crate::network::protocol::Sender;
 use prost::Message;
 use std::convert::Infallible;
@@ -51,8 +52,20 @@ impl HostCallSender {
         metadata.insert_bin(SENDER, self.0.clone());
     }
 
+    /// Checks the sender that the metadata of a call states, on behalf of the node that serves it.
+    ///
+    /// # Errors
+    /// [`PeerError`] if the metadata states no sender, or as [`PeerCalls::check_sender`].
+    pub fn check(metadata: &MetadataMap, serving: &dyn PeerCalls) -> PeerResult<()> {
+        let sender = Self::of(metadata).ok_or_else(|| {
+            let text = "expected the sender of the call, but the metadata does not state it";
+            PeerError::Refused(text.to_owned())
+        })?;
+        serving.check_sender(sender)
+    }
+
     /// The sender that a call states.
-    pub(crate) fn of(metadata: &MetadataMap) -> Option<Sender> {
+    fn of(metadata: &MetadataMap) -> Option<Sender> {
         let bytes = metadata.get_bin(SENDER)?.to_bytes().ok()?;
         Sender::decode(bytes).ok()
     }
