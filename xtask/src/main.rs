@@ -12,10 +12,12 @@ mod compare;
 mod debian;
 mod demo;
 mod figures;
+mod files;
 mod fix;
 mod flo;
 mod fuzz;
 mod growth;
+mod http_fuzz;
 mod install;
 mod interrupt;
 mod jepsen;
@@ -35,6 +37,7 @@ mod stages;
 mod subcommand;
 mod table;
 mod verify;
+mod virtual_environment;
 mod wait;
 
 use std::process::ExitCode;
@@ -55,6 +58,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     growth::SUBCOMMAND,
     pgo::SUBCOMMAND,
     fuzz::SUBCOMMAND,
+    http_fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,
     jepsen::ABUSE,

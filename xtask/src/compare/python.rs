@@ -1,12 +1,13 @@
 //! Our worker in Python: plain grpcio on the files of `proto/flotilla/v1`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::flotilla::{ACTION, CONCURRENCY};
+use crate::virtual_environment::VirtualEnvironment;
 use crate::{child, project};
 
 /// The folder of the worker and its requirements, below the root.
@@ -28,7 +29,7 @@ const HINT: &str = "expected Python 3 with venv and pip, and grpcio from its pac
 
 /// A virtual environment with grpcio, and the stubs of our files.
 pub(super) struct Python {
-    folder: PathBuf,
+    environment: VirtualEnvironment,
 }
 
 impl Python {
@@ -37,12 +38,9 @@ impl Python {
     /// # Errors
     /// If Python, pip or a package is missing and cannot be fetched.
     pub(super) fn prepare() -> Result<Self> {
-        let folder = project::target_dir()?.join("tools").join("python");
-        let python = Self { folder };
-        let wanted = project::root().join(FOLDER).join(REQUIREMENTS);
-        if !is_copy(&python.installed(), &wanted) {
-            python.install(&wanted).context(HINT)?;
-        }
+        let requirements = project::root().join(FOLDER).join(REQUIREMENTS);
+        let environment = VirtualEnvironment::prepare("python", &requirements).context(HINT)?;
+        let python = Self { environment };
         python.make_stubs()?;
         Ok(python)
     }
@@ -70,27 +68,6 @@ impl Python {
         command
     }
 
-    fn install(&self, wanted: &Path) -> Result<()> {
-        let environment = self.folder.join("venv");
-        let mut make = Command::new("python3");
-        child::run(make.args(["-m", "venv", "--clear"]).arg(environment))?;
-        let mut install = Command::new(self.program());
-        install
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-            ])
-            .arg("--requirement")
-            .arg(wanted);
-        child::run(&mut install)?;
-        // Last: a half-made environment is made again.
-        fs::copy(wanted, self.installed())?;
-        Ok(())
-    }
-
     fn make_stubs(&self) -> Result<()> {
         let stubs = self.stubs();
         fs::create_dir_all(&stubs)?;
@@ -106,40 +83,17 @@ impl Python {
     }
 
     fn program(&self) -> PathBuf {
-        self.folder.join("venv/bin/python")
+        self.environment.program("python")
     }
 
     fn stubs(&self) -> PathBuf {
-        self.folder.join("stubs")
-    }
-
-    /// The installed packages, in the form of the requirements.
-    fn installed(&self) -> PathBuf {
-        self.folder.join(REQUIREMENTS)
-    }
-}
-
-/// Whether two files have the same content.
-pub(super) fn is_copy(copy: &Path, original: &Path) -> bool {
-    match (fs::read(copy), fs::read(original)) {
-        (Ok(copy), Ok(original)) => copy == original,
-        _ => false,
+        self.environment.folder.join("stubs")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_requirement_has_one_version() {
-        let path = project::root().join(FOLDER).join(REQUIREMENTS);
-        let text = fs::read_to_string(path).unwrap();
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        for line in lines {
-            assert!(line.contains("=="), "{line}");
-        }
-    }
 
     #[test]
     fn the_files_of_the_stubs_are_there_with_all_that_they_need() {
@@ -155,18 +109,5 @@ mod tests {
                 assert!(PROTO.contains(&import), "{path} imports {import}");
             }
         }
-    }
-
-    #[test]
-    fn a_missing_file_is_not_a_copy() {
-        let folder = tempfile::tempdir().unwrap();
-        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
-        assert!(!is_copy(&one, &two));
-        fs::write(&one, "grpcio==1").unwrap();
-        assert!(!is_copy(&one, &two));
-        fs::copy(&one, &two).unwrap();
-        assert!(is_copy(&one, &two));
-        fs::write(&one, "grpcio==2").unwrap();
-        assert!(!is_copy(&one, &two));
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::super::python::is_copy;
+use crate::files::is_copy;
 use crate::{child, project};
 
 /// The folder of the service and its dependencies, below the root.

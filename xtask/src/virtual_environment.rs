@@ -1,0 +1,76 @@
+//! Virtual environments of Python in the target folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::files::is_copy;
+use crate::{child, project};
+
+/// The copy of the requirements of the installed packages.
+const INSTALLED: &str = "requirements.txt";
+
+/// A virtual environment of Python.
+pub(crate) struct VirtualEnvironment {
+    /// Where it is; its owner can have other files there.
+    pub(crate) folder: PathBuf,
+}
+
+impl VirtualEnvironment {
+    /// The environment of this name, with the packages of the file `requirements`; made if it is missing or has other packages.
+    ///
+    /// # Errors
+    /// If Python, pip or a package is missing and cannot be fetched.
+    pub(crate) fn prepare(name: &str, requirements: &Path) -> Result<Self> {
+        let folder = project::target_dir()?.join("tools").join(name);
+        let environment = Self { folder };
+        if !is_copy(&environment.installed(), requirements) {
+            environment.install(requirements)?;
+        }
+        Ok(environment)
+    }
+
+    /// One of its programs.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.folder.join("venv/bin").join(name)
+    }
+
+    fn install(&self, requirements: &Path) -> Result<()> {
+        let mut make = Command::new("python3");
+        let environment = self.folder.join("venv");
+        child::run(make.args(["-m", "venv", "--clear"]).arg(environment))?;
+        let mut install = Command::new(self.program("python"));
+        install
+            .args(["-m", "pip", "install", "--quiet"])
+            .arg("--disable-pip-version-check")
+            .arg("--requirement")
+            .arg(requirements);
+        child::run(&mut install)?;
+        // Last: a half-made environment is made again.
+        fs::copy(requirements, self.installed())?;
+        Ok(())
+    }
+
+    fn installed(&self) -> PathBuf {
+        self.folder.join(INSTALLED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_requirement_has_one_version() {
+        for folder in ["benches/python", "fuzz/http"] {
+            let path = project::root().join(folder).join(INSTALLED);
+            let text = fs::read_to_string(path).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            for line in lines {
+                assert!(line.contains("=="), "{line}");
+            }
+        }
+    }
+}
