@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use flotilla_engine::RejectionCode;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -18,6 +19,10 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// The prefix of the URNs that identify error codes.
 const TYPE_PREFIX: &str = "urn:problem-type:flotilla:";
+
+/// The rejections of a change that depends on a version.
+const PRECONDITIONS: [RejectionCode; 2] =
+    [RejectionCode::KeyExists, RejectionCode::KeyVersionMismatch];
 
 /// The meanings of the error codes.
 static MEANINGS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
@@ -71,6 +76,16 @@ impl Problem {
             status,
             ..Self::from(refusal)
         }
+    }
+
+    /// The problem of a call whose headers say on which version it depends (H10).
+    pub(super) fn of_conditional_call(self) -> Self {
+        let is_condition = PRECONDITIONS.iter().any(|code| code.as_str() == self.code);
+        let status = match is_condition {
+            true => StatusCode::PRECONDITION_FAILED,
+            false => self.status,
+        };
+        Self { status, ..self }
     }
 
     /// How long the caller should wait before a retry.

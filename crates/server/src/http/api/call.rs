@@ -1,6 +1,7 @@
 //! Serves one call over HTTP.
 
 use super::Api;
+use super::etag::KnownTags;
 use super::events;
 use super::idempotency_key::deduplication_id;
 use super::origin;
@@ -23,7 +24,6 @@ use axum::response::IntoResponse;
 use flotilla_api::json::REQUEST_ID;
 use flotilla_replica::Caller;
 use prost_reflect::{DynamicMessage, MessageDescriptor, Value};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use tonic::body::Body;
 use tower::ServiceExt;
@@ -80,13 +80,14 @@ impl Api {
                 Err(refusal) => refused(refusal),
             };
         }
+        let is_conditional = call.is_conditional;
         let mut request = Request::new(body);
         *request.uri_mut() = call_uri(&route.call_path);
         *request.headers_mut() = headers;
         *request.extensions_mut() = extensions;
         request.extensions_mut().insert(call);
         let mut response = match self.services.clone().oneshot(request).await {
-            Ok(response) => to_http(response),
+            Ok(response) => to_http(response, is_conditional),
             Err(never) => match never {},
         };
         if response.status().is_success() {
@@ -115,10 +116,8 @@ impl Api {
         origin::check(&self.context, route, parts)?;
         check_path(&parts.uri)?;
         let mut call = Call {
-            route: Arc::clone(route),
-            request: DynamicMessage::new(route.request.clone()),
-            given: BTreeSet::new(),
             raw_field: raw_field(route, &parts.headers)?,
+            ..Call::new(Arc::clone(route))
         };
         let values = parameters.into_iter().map(|(_, value)| value);
         for (name, value) in route.variables.iter().zip(values) {
@@ -130,6 +129,7 @@ impl Api {
             return Err(Refusal::invalid("query", text));
         }
         set_from_query(&mut call, query)?;
+        call.known_tags = KnownTags::of(&parts.headers, &mut call)?;
         if route.request.get_field_by_name(REQUEST_ID).is_some()
             && let Some(id) = deduplication_id(parts)?
         {
@@ -307,10 +307,13 @@ fn call_uri(path: &str) -> Uri {
     Uri::from(path)
 }
 
-/// The response over HTTP: a problem if the call failed.
-pub(super) fn to_http(response: Response<Body>) -> axum::response::Response {
+/// The response over HTTP: a problem if the call failed. The headers of a conditional call say on which version it depends.
+pub(super) fn to_http(response: Response<Body>, is_conditional: bool) -> axum::response::Response {
     let leader = response.headers().get(FLO_LEADER).cloned();
     let mut response = match transcoder::failure(response.headers()) {
+        Some(status) if is_conditional => {
+            Problem::from(status).of_conditional_call().into_response()
+        }
         Some(status) => Problem::from(status).into_response(),
         None => response.map(axum::body::Body::new),
     };
@@ -334,13 +337,7 @@ mod tests {
     }
 
     fn call(name: &str) -> Call {
-        let route = Arc::new(route(name));
-        Call {
-            request: DynamicMessage::new(route.request.clone()),
-            given: BTreeSet::new(),
-            raw_field: None,
-            route,
-        }
+        Call::new(Arc::new(route(name)))
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Api {
             Err(never) => match never {},
         };
         if transcoder::failure(response.headers()).is_some() {
-            return Err(to_http(response));
+            return Err(to_http(response, false));
         }
         Ok(Updates {
             body: response.into_body(),

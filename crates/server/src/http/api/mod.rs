@@ -4,6 +4,7 @@
 //! services in this process serve. Their response becomes JSON.
 
 mod call;
+mod etag;
 mod events;
 mod idempotency_key;
 mod openapi;

@@ -112,6 +112,10 @@ impl Document {
         if status != "200" {
             operation["responses"]["200"] = success;
         }
+        if route.is_read() && !route.is_event_stream {
+            let text = "The response has one of the entity tags in `If-None-Match`.";
+            operation["responses"]["304"] = json!({"description": text});
+        }
         if route.has_body {
             operation["requestBody"] = self.body(route);
         }
@@ -152,6 +156,7 @@ impl Document {
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255},
             }));
         }
+        parameters.extend(conditions(route));
         parameters.into()
     }
 
@@ -316,6 +321,35 @@ impl Document {
         self.schemas.insert("Problem".to_owned(), problem);
         self.schemas.into()
     }
+}
+
+/// The headers with which a call depends on a version (H10).
+fn conditions(route: &Route) -> Vec<Value> {
+    let header = |name: &str, description: &str, pattern: &str| {
+        json!({
+            "name": name, "in": "header", "required": false, "description": description,
+            "schema": {"type": "string", "pattern": pattern},
+        })
+    };
+    let mut headers = Vec::new();
+    if route.is_read() && !route.is_event_stream {
+        let text =
+            "Entity tags of earlier responses: a response with one of them is not sent again.";
+        headers.push(header(
+            "If-None-Match",
+            text,
+            r#"^(\*|"[!#-~]*"(, ?"[!#-~]*"){0,7})$"#,
+        ));
+    }
+    if route.if_match.is_some() {
+        let text = "The entity tag of what is to be changed; status 412 if it has changed since.";
+        headers.push(header("If-Match", text, r#"^"[0-9]{1,19}"$"#));
+    }
+    if route.if_none_match.is_some() {
+        let text = "Only if it does not exist; status 412 otherwise.";
+        headers.push(header("If-None-Match", text, r"^\*$"));
+    }
+    headers
 }
 
 fn description(message: &MessageDescriptor) -> String {

@@ -55,6 +55,12 @@ pub(super) struct Route {
     pub(super) body_bytes_max: usize,
     /// The fields that the body must have.
     pub(super) required: Vec<String>,
+    /// The field of the response whose number is the entity tag.
+    pub(super) etag: Option<String>,
+    /// The field of the request for which `If-Match` stands.
+    pub(super) if_match: Option<String>,
+    /// The field of the request that `If-None-Match: *` sets.
+    pub(super) if_none_match: Option<String>,
 }
 
 impl Route {
@@ -126,6 +132,9 @@ impl Route {
             location: text(route, "location"),
             raw_bodies: raw_bodies.collect(),
             body_bytes_max: body_bytes_max(route),
+            etag: text(route, "etag"),
+            if_match: text(route, "if_match"),
+            if_none_match: text(route, "if_none_match"),
             required: list(route, "required")
                 .iter()
                 .filter_map(|name| name.as_str().map(str::to_owned))
@@ -293,7 +302,9 @@ mod tests {
             );
             assert!(path.starts_with("/v1/") && !path.ends_with('/'), "{path}");
             let raw = route.raw_bodies.iter().map(|(_, field)| field);
-            for field in route.variables.iter().chain(raw).chain(&route.required) {
+            let conditions = route.if_match.iter().chain(&route.if_none_match);
+            let named = route.variables.iter().chain(raw).chain(&route.required);
+            for field in named.chain(conditions) {
                 assert!(
                     route.request.get_field_by_name(field).is_some(),
                     "{path}: {field}"

@@ -3,6 +3,7 @@
 //! The middleware that wraps the services for gRPC wraps the transcoder too, so that a call over HTTP has the same limits,
 //! permissions, metrics and traces. The transcoder reports failures as gRPC statuses.
 
+use super::etag::{self, KnownTags};
 use super::refusals;
 use super::route::Route;
 use crate::access::{CallContext, Needs};
@@ -11,9 +12,9 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::UNCHECKED_BODY_BYTES_MAX;
 use crate::sending::ResponseMemory;
-use axum::http::header::{CONTENT_TYPE, LOCATION, TE};
+use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION, TE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use bytes::{BufMut, Bytes, BytesMut};
 use flotilla_api::json;
 use http_body_util::{BodyExt, Full};
@@ -39,10 +40,14 @@ pub(super) struct Call {
     pub(super) route: Arc<Route>,
     /// The request, with the fields from the path, the query and the headers.
     pub(super) request: DynamicMessage,
-    /// The names of the fields from the path and the query.
+    /// The names of the fields from the path, the query and the headers.
     pub(super) given: BTreeSet<String>,
     /// The field that holds the whole body; `None` if the body is JSON.
     pub(super) raw_field: Option<String>,
+    /// The responses that the caller has already.
+    pub(super) known_tags: KnownTags,
+    /// Whether a header says on which version the change depends.
+    pub(super) is_conditional: bool,
 }
 
 /// The services of the node, for calls over HTTP.
@@ -125,7 +130,8 @@ impl Transcoder {
         let needs = parts.extensions.get().copied();
         let needs = needs.unwrap_or(Needs::NOTHING_SUFFICES);
         let metadata = MetadataMap::from_headers(parts.headers.clone());
-        CallContext::check_caller(&self.context, needs, &metadata).await
+        let caller = parts.extensions.get();
+        CallContext::check_caller(&self.context, needs, (&metadata, caller)).await
     }
 }
 
@@ -145,7 +151,19 @@ impl Service<Request<Body>> for Transcoder {
 }
 
 impl Call {
-    /// Sets a field from the path or the query.
+    /// A call without fields.
+    pub(super) fn new(route: Arc<Route>) -> Self {
+        Self {
+            request: DynamicMessage::new(route.request.clone()),
+            route,
+            given: BTreeSet::new(),
+            raw_field: None,
+            known_tags: KnownTags::default(),
+            is_conditional: false,
+        }
+    }
+
+    /// Sets a field from the path, the query or a header.
     ///
     /// # Errors
     /// The request has no such field, it is set already, or the text is not a value of its type.
@@ -175,7 +193,9 @@ impl Call {
             }
         };
         if let Some(twice) = in_body.intersection(&self.given).next() {
-            let text = format!("expected `{twice}` only in the URL, but the body has it too");
+            let text = format!(
+                "expected `{twice}` in the URL, a header or the body, but it is given twice"
+            );
             return Err(Refusal::invalid(twice, text));
         }
         let mut required = self.route.required.iter();
@@ -203,11 +223,21 @@ impl Call {
         let mut text = json::to_json(&message).map_err(|error| internal(&error))?;
         // So that the prompt of a terminal begins on a new line.
         text.push(b'\n');
+        let tag = etag::tag(self, &message, &text);
+        if let Some(tag) = tag.as_ref().filter(|tag| self.known_tags.contain(tag)) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response.headers_mut().insert(ETAG, tag.clone());
+            return Ok((response, 0));
+        }
         let bytes = text.len();
         let mut response = Response::new(Body::new(Full::new(Bytes::from(text))));
         *response.status_mut() = self.route.status(&message);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(super::JSON));
+        if let Some(tag) = tag {
+            headers.insert(ETAG, tag);
+        }
         let location = self.route.location(location_fields, &message);
         if let Some(location) = location.and_then(|location| location.try_into().ok()) {
             headers.insert(LOCATION, location);
