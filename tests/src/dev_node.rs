@@ -79,11 +79,16 @@ impl DevNode {
         local(self.port)
     }
 
+    /// Its HTTP address, as `host:port`.
+    #[must_use]
+    pub fn http_address(&self) -> String {
+        local(self.port + HTTP_PORT_OFFSET)
+    }
+
     /// The URL of its HTTP API for the namespace `default`.
     #[must_use]
     pub fn http_api(&self) -> String {
-        let address = local(self.port + HTTP_PORT_OFFSET);
-        format!("http://{address}/v1/namespaces/default")
+        format!("http://{}/v1/namespaces/default", self.http_address())
     }
 
     /// Calls to it.

@@ -29,19 +29,32 @@ impl HttpAnswer {
 /// When there is no response, or its body is not JSON.
 #[must_use]
 pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
+    let (status, body) = send("POST", url, headers, body);
+    HttpAnswer {
+        status,
+        body: serde_json::from_str(&body).expect("a JSON body"),
+    }
+}
+
+/// GETs the URL with these headers, each `Name: value`; returns the status code and the body.
+///
+/// # Panics
+/// When there is no response.
+#[must_use]
+pub fn get(url: &str, headers: &[&str]) -> (u16, String) {
+    send("GET", url, headers, "")
+}
+
+fn send(method: &str, url: &str, headers: &[&str], body: &str) -> (u16, String) {
     let rest = url.strip_prefix("http://").expect("a plain URL");
     let (address, path) = rest.split_once('/').expect("a URL with a path");
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let length = body.len();
     let request = format!(
-        "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+        "{method} /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Length: {length}\r\n{headers}\r\n{body}"
     );
-    let (status, body) = exchange(address, &request);
-    HttpAnswer {
-        status,
-        body: serde_json::from_str(&body).expect("a JSON body"),
-    }
+    exchange(address, &request)
 }
 
 /// The value of a metric without labels, as the node at this address exposes it.
@@ -49,9 +62,7 @@ pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
 /// # Panics
 /// When there is no response, or it lacks the metric.
 pub(crate) fn metric(address: SocketAddrV4, name: &str) -> f64 {
-    let address = address.to_string();
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let (_, page) = exchange(&address, &request);
+    let (_, page) = get(&format!("http://{address}/metrics"), &[]);
     let mut lines = page.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or_else(|| panic!("expected the metric {name} at {address}"))

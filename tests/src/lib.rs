@@ -34,7 +34,7 @@ pub use command_worker::{CommandWorker, RecordCommand};
 pub use dev_node::DevNode;
 pub use flo::Flo;
 pub use host::Host;
-pub use http::{HttpAnswer, post};
+pub use http::{HttpAnswer, get, post};
 pub use modules::poisonous_module;
 pub use node::Node;
 pub use process::Process;

@@ -82,6 +82,24 @@ impl Process {
         self.child.id()
     }
 
+    /// Sets how many files it may open from now on, at most as many as when it was started. Those that are open stay so, even
+    /// if they are more.
+    ///
+    /// # Panics
+    /// When the limit cannot be set.
+    pub fn limit_files(&self, count: u64) {
+        let set = Command::new("prlimit")
+            .arg(format!("--pid={}", self.id()))
+            // The soft limit only: a process without privileges could not raise the hard one again.
+            .arg(format!("--nofile={count}:"))
+            .status();
+        let is_set = set.is_ok_and(|status| status.success());
+        assert!(
+            is_set,
+            "expected that `prlimit` sets the limit of open files"
+        );
+    }
+
     /// Pauses it with SIGSTOP.
     pub(crate) fn pause(&self) {
         signal::kill(self.pid(), Signal::SIGSTOP).expect("a child of this process");

@@ -1,5 +1,6 @@
 //! The context that all parts of a node share.
 
+use crate::access::CallerChecks;
 use crate::gateway::Gateway;
 use crate::members::LeaderClients;
 use crate::memory::Memory;
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Context {
     /// Submits commands and reads the state on behalf of the node itself. Calls have their own.
     pub(crate) node_gateway: Gateway,
+    /// What the node checks and records about its callers.
+    pub(crate) caller_checks: CallerChecks,
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.

@@ -2,9 +2,11 @@
 //!
 //! Each section has a bounded number of rows, the largest ones, so that the answer stays small however much waits.
 
+use crate::access::{CallKind, CallerChecks, Needs};
 use crate::connections::{NodeConnections, Usage};
 use crate::context::Context;
 use crate::embedded::Slots;
+use crate::memory::OwnedMemory;
 use crate::watch::Watchers;
 use bytes::Bytes;
 use flotilla_api::v1;
@@ -13,6 +15,7 @@ use flotilla_replica::{Gauges, Inspector, PendingClass, PendingCommands};
 use prost::Message;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 /// Answers inspections once the node has its context.
 pub(crate) struct NodeInspector {
@@ -92,8 +95,9 @@ impl NodeInspector {
         let (gauges, pending) = (replica.gauges(), replica.pending());
         let install = pending.install.map(|install| v1::SnapshotInstall {
             leader_id: install.leader.0,
-            age_ms: u64::try_from(install.age.as_millis()).unwrap_or(u64::MAX),
+            age_ms: millis(install.age),
         });
+        let checks = &context.caller_checks;
         v1::NodeInspection {
             node_id: context.node.0,
             leading: gauges.is_leading,
@@ -113,6 +117,9 @@ impl NodeInspector {
             outgoing_snapshot_count: u32::try_from(pending.outgoing_snapshot_count)
                 .unwrap_or(u32::MAX),
             omitted_count: 0,
+            calls_without_token: rows.largest(calls_without_token(checks), |row| row.count),
+            calls_counted_ms: millis(checks.calls_without_token.counted()),
+            requires_token: checks.requires_token(),
         }
     }
 
@@ -153,20 +160,14 @@ fn queued(commands: PendingCommands) -> v1::QueuedCommands {
 }
 
 fn memory(context: &Context, gauges: &Gauges) -> Vec<v1::ReservedMemory> {
-    let pools = context.memory.pools().into_iter();
-    let pools = pools.map(|(owner, pool)| (owner, pool.bytes_reserved(), pool.bytes_max()));
-    let queue = (
-        "queue",
-        gauges.waiting_bytes,
-        context.memory.queue_bytes_max(),
-    );
-    let all = pools.chain([queue]);
-    all.map(|(owner, bytes, bytes_max)| v1::ReservedMemory {
-        owner: owner.to_owned(),
-        bytes: bytes as u64,
-        bytes_max: bytes_max as u64,
-    })
-    .collect()
+    let code_bytes = context.modules.code_bytes();
+    let owners = context.memory.by_owner(gauges, code_bytes).into_iter();
+    let row = |one: OwnedMemory| v1::ReservedMemory {
+        owner: one.owner.to_owned(),
+        bytes: one.bytes as u64,
+        bytes_max: one.bytes_max as u64,
+    };
+    owners.map(row).collect()
 }
 
 fn requests(context: &Context) -> Vec<v1::RequestsInProgress> {
@@ -185,6 +186,21 @@ fn watchers(watchers: &Watchers) -> impl Iterator<Item = v1::WaitingCallers> {
         namespace,
         count: count as u64,
     })
+}
+
+fn calls_without_token(checks: &CallerChecks) -> impl Iterator<Item = v1::CallsWithoutToken> {
+    let counts = checks.calls_without_token.counts().into_iter();
+    counts.map(
+        |(CallKind { address, needs }, count)| v1::CallsWithoutToken {
+            address: address.map(|one| one.to_string()).unwrap_or_default(),
+            permission: needs.map(Needs::text).unwrap_or_default(),
+            count,
+        },
+    )
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn followers(gauges: &Gauges) -> impl Iterator<Item = v1::FollowerProgress> {

@@ -1,6 +1,6 @@
 //! Test support that several modules share.
 
-use crate::access::{CallContext, InitialAccess, Needs};
+use crate::access::{CallContext, CallerChecks, InitialAccess, Needs};
 use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
@@ -58,6 +58,7 @@ impl StillNode {
             .unwrap();
         let memory = Memory::of_node(&ServerConfig::default());
         let context = Arc::new(Context {
+            caller_checks: CallerChecks::new(&ServerConfig::default()),
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(
@@ -69,6 +70,7 @@ impl StillNode {
             modules: Arc::new(Modules::new(
                 GuestThreads::new(1),
                 None,
+                memory.modules.clone(),
                 CancellationToken::new(),
             )),
             node: NodeId(1),

@@ -1,7 +1,9 @@
 //! Closed clusters from the command line (X1 to X5, X15).
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, Host, Scratch};
+use flotilla_tests::{
+    Cluster, CommandWorker, DevNode, Flo, Host, Scratch, TIMEOUT, get, wait_until,
+};
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -78,6 +80,145 @@ fn closing_a_cluster_requires_a_token() {
         .refused(&["kv", "get", "k"])
         .expect(3, "credential_missing");
     assert_eq!(root.text(&["kv", "get", "k"]), "v");
+}
+
+#[test]
+fn a_dry_run_shows_what_a_closed_cluster_would_refuse() {
+    let cluster = Cluster::start();
+    let stranger = cluster.flo();
+    let dry_run = ["auth", "enable", "--dry-run"];
+    let [first, second, _] = [1, 2, 3].map(|id| cluster.flo_at(id));
+    let _ = first.text(&["kv", "set", "k", "v"]);
+    let _ = second.text(&["kv", "get", "k"]);
+    let _ = second.text(&["kv", "get", "k"]);
+    let root = create_token(&stranger, &["--cluster", "--role", "cluster-admin"]);
+    let _ = root.text(&["kv", "get", "k"]);
+    let shown = root.json(&dry_run);
+    assert_eq!(
+        (&shown["mode"], &shown["has_token"]),
+        (&json!("open"), &json!(true))
+    );
+    let calls = shown["calls"].as_array().expect("a list");
+    let count = |node_id: u64, permission: &str| {
+        let row = calls.iter().find(|row| {
+            row["node_id"] == node_id
+                && row["permission"] == permission
+                && row["address"] == "127.0.0.1"
+        });
+        row.map(|row| row["count"].as_u64().expect("a number"))
+    };
+    assert_eq!(count(1, "kv.write"), Some(1));
+    assert_eq!((count(1, "kv.read"), count(2, "kv.read")), (None, Some(2)));
+    assert_eq!(shown["nodes"].as_array().map(Vec::len), Some(3));
+    // Nothing has changed.
+    let text = stranger.text(&dry_run);
+    assert!(text.contains("--token-file"), "{text}");
+    assert_eq!(stranger.json(&["auth", "whoami"])["mode"], "open");
+}
+
+#[test]
+fn a_node_that_requires_tokens_serves_no_other_callers_and_keeps_the_cluster_closed() {
+    let mut cluster = Cluster::start();
+    let stranger = cluster.flo();
+    let create = [
+        "token",
+        "create",
+        "root",
+        "--cluster",
+        "--role",
+        "cluster-admin",
+    ];
+    let token = stranger.json(&create)["secret"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    let root = stranger.with_token(&token);
+    let [follower, other] = cluster.followers()[..] else {
+        panic!("expected two followers");
+    };
+    cluster.kill(follower);
+    let require = ("FLO_REQUIRE_TOKEN".to_owned(), "true".into());
+    cluster.node_mut(follower).set_environment(vec![require]);
+    cluster.restart(follower);
+    let at_follower = cluster.flo_at(follower).with_token(&token);
+    wait_until("the node to serve callers with a token", TIMEOUT, || {
+        let answer = at_follower.run(&["auth", "whoami"]);
+        if answer.code == 0 {
+            Ok(())
+        } else {
+            Err(answer.show())
+        }
+    });
+    // The cluster is open.
+    let _ = cluster.flo_at(other).text(&["kv", "set", "k", "v"]);
+    cluster
+        .flo_at(follower)
+        .refused(&["kv", "get", "k"])
+        .expect(3, "credential_missing");
+    let _ = root.text(&["auth", "enable"]);
+    let disable = ["auth", "disable", "--yes"];
+    root.refused(&disable)
+        .expect(3, "access_floor")
+        .says(&format!("node {follower}"))
+        .hints("require_token");
+    assert_eq!(root.json(&["auth", "whoami"])["mode"], "closed");
+    cluster.kill(follower);
+    assert_eq!(root.json(&disable)["mode"], "open");
+}
+
+#[test]
+fn unknown_credentials_are_bounded_and_keep_out_no_valid_one() {
+    let node = DevNode::start_with(&["--access", "closed", "--data-dir", "data"]);
+    let root = node.flo().with_token(&bootstrap_token(&node));
+    let guess = format!(
+        "Authorization: Bearer {}",
+        root.text(&["token", "generate"])
+    );
+    let url = format!("http://{}/v1/auth/whoami", node.http_address());
+    let statuses: Vec<u16> = (0..2_000)
+        .map(|_| get(&url, &[&guess]).0)
+        .take_while(|status| *status == 401)
+        .collect();
+    assert!((1..2_000).contains(&statuses.len()), "{}", statuses.len());
+    assert_eq!(root.json(&["auth", "whoami"])["mode"], "closed");
+}
+
+#[test]
+fn metrics_of_a_closed_cluster_require_a_token() {
+    let mut cluster = Cluster::closed();
+    let root = cluster.flo();
+    let url = |path: &str| format!("http://{}{path}", cluster.node(1).http_address());
+    let bearer = |flags: &[&str]| {
+        let created = root.json(&[&["token", "create", "prometheus"], flags].concat());
+        let token = created["secret"].as_str().expect("a text");
+        format!("Authorization: Bearer {token}")
+    };
+    let viewer = bearer(&["--cluster", "--role", "cluster-viewer"]);
+    let worker = bearer(&["--role", "worker"]);
+    for (shown, status, says) in [
+        (None, 401, "credential_missing"),
+        (Some(&worker), 403, "permission_denied"),
+        (Some(&viewer), 200, "flotilla_raft_term"),
+    ] {
+        let headers: Vec<&str> = shown.into_iter().map(String::as_str).collect();
+        let (found, body) = get(&url("/metrics"), &headers);
+        assert_eq!(found, status, "{body}");
+        assert!(body.contains(says), "{body}");
+    }
+    assert_eq!(get(&url("/readyz"), &[]).0, 200);
+    // Without a quorum, too.
+    let url = url("/metrics");
+    cluster.kill(2);
+    cluster.kill(3);
+    assert_eq!(get(&url, &[&viewer]).0, 200);
+    cluster.kill(1);
+    let public = ("FLO_METRICS_PUBLIC".to_owned(), "true".into());
+    cluster.node_mut(1).set_environment(vec![public]);
+    for id in [1, 2, 3] {
+        cluster.restart(id);
+    }
+    cluster.await_health();
+    assert_eq!(get(&url, &[]).0, 200);
 }
 
 #[test]

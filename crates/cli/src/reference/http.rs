@@ -24,7 +24,7 @@ const TAIL: &str = "
 | `GET /v1/openapi.json` | none | Describes the API in OpenAPI 3.1. |
 | `GET /v1/errors`, `GET /v1/errors/{code}` | none | Lists the error codes; describes one. |
 | `GET /livez`, `GET /readyz` | none | Probes of the node. |
-| `GET /metrics` | none | The node's metrics, for Prometheus. |
+| `GET /metrics` | `cluster.read`, unless `metrics_public` is set | The node's metrics, for Prometheus. |
 ";
 
 const NAMESPACE: &str = "/v1/namespaces/{namespace}";

@@ -22,6 +22,16 @@ pub(crate) struct InspectionView {
     embedded_slots: SlotsView,
     outgoing_snapshot_count: u32,
     omitted_count: u64,
+    calls_without_token: Vec<CallsView>,
+    calls_counted_ms: u64,
+    requires_token: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct CallsView {
+    address: String,
+    permission: String,
+    count: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -178,8 +188,16 @@ impl InspectionView {
             );
             Line::new("polls", &row.namespace, values)
         });
+        let calls = self.calls_without_token.iter().map(|row| {
+            let item = match row.address.as_str() {
+                "" => "others",
+                address => address,
+            };
+            let values = format!("{} calls, {}", row.count, row.permission);
+            Line::new("no token", item, values)
+        });
         let all = queue.chain(memory).chain(requests);
-        all.chain(watchers).chain(polls).collect()
+        all.chain(watchers).chain(polls).chain(calls).collect()
     }
 
     /// What the node does as a member.
@@ -233,6 +251,7 @@ rows! {
     FollowerProgress => FollowerView { node_id, matched_index, lag, drained }
     PortConnections => ConnectionsView { port, count, handshake_count, count_max }
     EmbeddedSlots => SlotsView { count, task_count }
+    CallsWithoutToken => CallsView { address, permission, count }
 }
 
 fn views<M, V: From<M>>(rows: Vec<M>) -> Vec<V> {
@@ -259,6 +278,9 @@ impl From<v1::NodeInspection> for InspectionView {
                 .unwrap_or_default(),
             outgoing_snapshot_count: inspection.outgoing_snapshot_count,
             omitted_count: inspection.omitted_count,
+            calls_without_token: views(inspection.calls_without_token),
+            calls_counted_ms: inspection.calls_counted_ms,
+            requires_token: inspection.requires_token,
         }
     }
 }
@@ -325,6 +347,12 @@ mod tests {
                 handshake_count: 1,
                 count_max: 16_384,
             }],
+            calls_without_token: vec![v1::CallsWithoutToken {
+                address: "10.0.0.7".to_owned(),
+                permission: "run.start".to_owned(),
+                count: 40,
+            }],
+            calls_counted_ms: 61_000,
             embedded_slots: Some(v1::EmbeddedSlots {
                 count: 2,
                 task_count: 5,
@@ -348,6 +376,7 @@ mod tests {
             watchers     shop/run                      7 waiting
             watchers     action_run                    1 waiting
             polls        shop                          4 workers, 0 free slots, 2 actions with waiting tasks
+            no token     10.0.0.7                      40 calls, run.start
             snapshot     receiving from node 1         for 61 s
             snapshot     sending                       1 in progress
             followers    node 3                        900 entries behind, drained
@@ -360,6 +389,6 @@ mod tests {
     #[test]
     fn what_waits_has_exactly_the_published_fields() {
         let view = InspectionView::from(inspection());
-        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3,"calls_without_token":[{"address":"10.0.0.7","permission":"run.start","count":40}],"calls_counted_ms":61000,"requires_token":false}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

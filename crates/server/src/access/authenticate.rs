@@ -2,12 +2,15 @@
 
 use super::api_token::{ApiToken, constant_time_eq};
 use super::initial_access::not_initialized;
+use crate::context::Context;
 use crate::deadline;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Gateway;
 use crate::limits::CREDENTIAL_BYTES_MAX;
 use flotilla_api::token;
 use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
+use std::net::IpAddr;
+use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
 /// The metadata in which a caller shows its credential.
@@ -33,13 +36,14 @@ impl Credential {
     }
 }
 
-/// Who calls with this metadata. A caller that shows a bad credential is never taken for one without.
+/// Who calls with this metadata, from this address. A caller that shows a bad credential is never taken for one without.
 ///
 /// # Errors
 /// Why the credential is bad, or that it could not be checked before the deadline of the call.
 pub(super) async fn authenticate(
-    node: &Gateway,
+    node: &Context,
     metadata: &MetadataMap,
+    address: Option<IpAddr>,
 ) -> Result<Credential, Refusal> {
     let Some(text) = bearer(metadata)? else {
         return Ok(Credential::of(Actor::Anonymous));
@@ -53,8 +57,16 @@ pub(super) async fn authenticate(
             "expected an API token, which begins with `flo_`, but {found}"
         ))
     })?;
-    if !is_known(node, token, metadata).await? {
-        return Err(AccessRejection::CredentialUnknown.into());
+    let unknown_credentials = &node.caller_checks.unknown_credentials;
+    let look = Look {
+        node: &node.node_gateway,
+        token,
+    };
+    if !look.is_known_here()? {
+        unknown_credentials.count(address)?;
+        if !look.is_known(deadline::of(metadata)).await? {
+            return Err(AccessRejection::CredentialUnknown.into());
+        }
     }
     // Whether the token has ended is judged with its rights.
     Ok(Credential {
@@ -90,40 +102,39 @@ fn malformed(message: String) -> Refusal {
         .with_hint("an API token is shown as `authorization: Bearer flo_…`")
 }
 
-/// Whether the cluster has the token with this secret. One that this node does not know yet may be newer than what it has
-/// applied.
-async fn is_known(
-    node: &Gateway,
+/// Looks a token up.
+struct Look<'n> {
+    node: &'n Gateway,
     token: ApiToken,
-    metadata: &MetadataMap,
-) -> Result<bool, Refusal> {
-    let home = node.home();
-    let initial_access = node.initial_access();
-    let look = || {
-        let (is_access_initialized, record) = home.read_stored(|reader| {
-            Ok((
-                initial_access.is_initialized(reader)?,
-                view::token(reader, token.id)?,
-            ))
-        })?;
-        let now_ms = node.now_ms();
-        let is_known = record.is_some_and(|record| has_secret(&record, token.secret, now_ms));
-        Ok::<_, Refusal>((
+}
+
+/// What a node knows of a token.
+struct Found {
+    /// Whether the node has applied the access mode of the cluster.
+    is_access_initialized: bool,
+    /// Whether the cluster, or else the configuration for a new one, has the token with this secret.
+    is_known: bool,
+}
+
+impl Look<'_> {
+    /// Whether the cluster has the token with this secret, by what this node has applied.
+    fn is_known_here(&self) -> Result<bool, Refusal> {
+        Ok(self.look()?.is_known)
+    }
+
+    /// Whether the cluster has the token with this secret: it may be newer than what this node has applied.
+    async fn is_known(&self, deadline: Instant) -> Result<bool, Refusal> {
+        let home = self.node.home();
+        let Found {
             is_access_initialized,
-            is_known || (!is_access_initialized && initial_access.is_bootstrap_token(token)),
-        ))
-    };
-    let (is_access_initialized, is_known) = look()?;
-    if is_known {
-        return Ok(true);
-    }
-    // Before a cluster is formed, its bootstrap token is the only credential.
-    if !is_access_initialized && initial_access.awaits_formation(home.replica()) {
-        return Ok(false);
-    }
-    home.catch_up(deadline::of(metadata))
-        .await
-        .map_err(|refusal| {
+            ..
+        } = self.look()?;
+        // Before a cluster is formed, its bootstrap token is the only credential.
+        let initial_access = self.node.initial_access();
+        if !is_access_initialized && initial_access.awaits_formation(home.replica()) {
+            return Ok(false);
+        }
+        home.catch_up(deadline).await.map_err(|refusal| {
             if !is_access_initialized {
                 return not_initialized();
             }
@@ -131,9 +142,31 @@ async fn is_known(
             Refusal::new(ServerCode::CredentialUncheckable, text)
                 .with_hint("send the request again, or send it to another node")
         })?;
-    match look()? {
-        (false, false) => Err(not_initialized()),
-        (_, is_known) => Ok(is_known),
+        match self.look()? {
+            Found {
+                is_access_initialized: false,
+                is_known: false,
+            } => Err(not_initialized()),
+            Found { is_known, .. } => Ok(is_known),
+        }
+    }
+
+    fn look(&self) -> Result<Found, Refusal> {
+        let initial_access = self.node.initial_access();
+        let Self { node, token } = self;
+        let (is_access_initialized, record) = node.home().read_stored(|reader| {
+            Ok((
+                initial_access.is_initialized(reader)?,
+                view::token(reader, token.id)?,
+            ))
+        })?;
+        let now_ms = node.now_ms();
+        let is_known = record.is_some_and(|record| has_secret(&record, token.secret, now_ms));
+        Ok(Found {
+            is_access_initialized,
+            is_known: is_known
+                || (!is_access_initialized && initial_access.is_bootstrap_token(*token)),
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::members::ForwardedActor;
 use crate::request;
 use flotilla_api::{NamespacedRequest, Redact};
 use flotilla_engine::{Actor, Permission, SecretHash};
+use flotilla_replica::Caller;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,6 +40,17 @@ impl CallContext {
     /// # Errors
     /// The caller shows a bad credential, or may not make the call.
     pub(crate) async fn of<T: NamespacedRequest>(
+        node: &Arc<Context>,
+        request: &Request<T>,
+    ) -> Result<Self, Refusal> {
+        let context = Self::admitted(node, request).await?;
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            caller.mark_admitted();
+        }
+        Ok(context)
+    }
+
+    async fn admitted<T: NamespacedRequest>(
         node: &Arc<Context>,
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
@@ -87,9 +99,10 @@ impl CallContext {
     pub(crate) async fn check_caller(
         node: &Arc<Context>,
         needs: Needs,
-        metadata: &MetadataMap,
+        (metadata, caller): (&MetadataMap, Option<&Caller>),
     ) -> Result<(), Refusal> {
-        let Credential { actor, .. } = authenticate(&node.node_gateway, metadata).await?;
+        let address = caller.and_then(Caller::address);
+        let Credential { actor, .. } = authenticate(node, metadata, address).await?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         if gateway.is_anonymous_in_open_cluster() {
             return Ok(());
@@ -97,17 +110,44 @@ impl CallContext {
         gateway.check_caller(deadline::of(metadata)).await
     }
 
+    /// Checks that a caller may read the metrics of the node, in whatever state the node is (H4).
+    ///
+    /// # Errors
+    /// The caller shows a bad credential, or may not read them.
+    pub(crate) async fn check_reader_of_metrics(
+        node: &Arc<Context>,
+        (metadata, caller): (&MetadataMap, Option<&Caller>),
+    ) -> Result<(), Refusal> {
+        if node.caller_checks.is_metrics_page_public() {
+            return Ok(());
+        }
+        let needs = Needs::Permission(&[Permission::ClusterRead]);
+        let address = caller.and_then(Caller::address);
+        let Credential { actor, .. } = authenticate(node, metadata, address).await?;
+        node.caller_checks.check(&actor, address, needs)?;
+        let gateway = node.node_gateway.on_behalf_of(actor, needs);
+        gateway.home().check_formation()
+    }
+
     async fn authenticated<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
         let access_seen = Arc::new(AtomicU64::new(*node.watchers.access.borrow()));
+        let needs = Self::needs(request);
         let Credential { actor, secret } = match request.extensions().get() {
             Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
-            None => authenticate(&node.node_gateway, request.metadata()).await?,
+            None => {
+                let caller = request.extensions().get::<Caller>();
+                let address = caller.and_then(Caller::address);
+                let credential = authenticate(node, request.metadata(), address).await?;
+                node.caller_checks
+                    .check(&credential.actor, address, needs)?;
+                credential
+            }
         };
         let actor = planted::served_for(actor);
         Ok(Self {
             access_seen,
             secret,
-            ..Self::on_behalf_of(node, actor, Self::needs(request))
+            ..Self::on_behalf_of(node, actor, needs)
         })
     }
 

@@ -7,17 +7,24 @@ mod api_token;
 mod authenticate;
 mod bootstrap_token;
 mod call_context;
+mod caller_checks;
+mod calls_without_token;
 mod durable_file;
 mod initial_access;
 mod long_lived_call;
 mod needs;
+mod open_warning;
 mod recovery;
+mod unknown_credentials;
 
 pub use bootstrap_token::{BootstrapTokenError, ensure_bootstrap_token, generate_bootstrap_token};
 pub use recovery::{AccessRecovery, AccessRecoveryRequest};
 
 pub(crate) use call_context::CallContext;
+pub(crate) use caller_checks::CallerChecks;
+pub(crate) use calls_without_token::CallKind;
 pub(crate) use initial_access::{InitialAccess, InitialAccessConfig, not_initialized};
 pub(crate) use long_lived_call::credential_ended;
 pub(crate) use needs::Needs;
+pub(crate) use open_warning::start as start_open_warning;
 pub(crate) use recovery::start as start_recovery;

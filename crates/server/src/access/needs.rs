@@ -5,8 +5,12 @@ use flotilla_engine::Permission;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+const CREDENTIAL: &str = "credential";
+const TASK_TOKEN: &str = "task token";
+const OR: &str = " or ";
+
 /// What a call needs of its caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Needs {
     /// Any valid credential suffices.
     Credential,
@@ -49,14 +53,26 @@ impl Needs {
         }
     }
 
+    /// As the protocol files write it.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Credential => CREDENTIAL.to_owned(),
+            Self::TaskToken => TASK_TOKEN.to_owned(),
+            Self::Permission(permissions) => {
+                let names: Vec<&str> = permissions.iter().map(|one| one.as_str()).collect();
+                names.join(OR)
+            }
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         match text {
-            "credential" => return Some(Self::Credential),
-            "task token" => return Some(Self::TaskToken),
+            CREDENTIAL => return Some(Self::Credential),
+            TASK_TOKEN => return Some(Self::TaskToken),
             _ => {}
         }
         let permissions: Option<Vec<Permission>> =
-            text.split(" or ").map(Permission::from_name).collect();
+            text.split(OR).map(Permission::from_name).collect();
         // Once for each RPC, for the life of the process.
         Some(Self::Permission(permissions?.leak()))
     }

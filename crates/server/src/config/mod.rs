@@ -55,6 +55,11 @@ pub struct ServerConfig {
     /// A file with the bootstrap token of a new cluster, which administers it; the same on all first members. Without it, a
     /// single node that forms a closed cluster generates the token and writes it to its data directory.
     pub bootstrap_token_file: Option<PathBuf>,
+    /// Requires a token for every call at this node, even if the cluster is open. While a voter has it, the cluster cannot be
+    /// opened.
+    pub require_token: bool,
+    /// Serves `/metrics` without a token, even if the cluster is closed.
+    pub metrics_public: bool,
     /// Allows non-loopback addresses without TLS, or with the access mode `open`.
     pub insecure: bool,
     /// The node's certificate for clients, peers and HTTP, followed by its intermediates: a PEM
@@ -83,7 +88,7 @@ pub struct ServerConfig {
     pub slow_command_ms: u64,
     /// Calls of WASM actions that run at the same time; `None`: one for each processor that the node may use.
     pub wasm_slots: Option<u32>,
-    /// The memory that calls of WASM actions may take together; others wait. In bytes; `None`: a quarter of the node's
+    /// The memory that calls of WASM actions may take together; others wait. In bytes; `None`: a part of the node's
     /// memory.
     pub max_wasm_memory_bytes: Option<u64>,
     /// The collector that receives spans, over OTLP with gRPC. Without it the node makes no spans.
@@ -212,6 +217,8 @@ impl Default for ServerConfig {
             peer_names: Vec::new(),
             access: AccessMode::Closed,
             bootstrap_token_file: None,
+            require_token: false,
+            metrics_public: false,
             insecure: false,
             tls_cert: None,
             tls_key: None,
@@ -234,7 +241,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 26] = [
+    pub const KEYS: [&str; 28] = [
         "node_id",
         "listen",
         "http_listen",
@@ -247,6 +254,8 @@ impl ServerConfig {
         "peer_names",
         "access",
         "bootstrap_token_file",
+        "require_token",
+        "metrics_public",
         "insecure",
         "tls_cert",
         "tls_key",

@@ -80,6 +80,8 @@ codes! {
         "The node has lost contact with the leader, or applies nothing: it ends what waits there. Another node may serve.";
     NodeDrained "node_drained" Unavailable
         "An operator has drained the node, so it ends waiting calls; send the call to another node.";
+    NodeRemoved "node_removed" Unavailable
+        "The cluster has removed the node, which is stopping.";
     ShuttingDown "shutting_down" Unavailable
         "The node is stopping.";
     Unavailable "unavailable" Unavailable
@@ -139,6 +141,10 @@ codes! {
         "The access mode of the cluster is not known yet: the cluster is new, or the node has not applied the mode; nothing was done.";
     CredentialUncheckable "credential_uncheckable" Unavailable
         "The node does not know the credential, and could not ask the cluster; nothing was done.";
+    CredentialAttempts "credential_attempts" ResourceExhausted
+        "Too many credentials from this address were unknown in the last second; nothing was done.";
+    AccessFloor "access_floor" FailedPrecondition
+        "A voter requires tokens by its configuration, so the cluster cannot be opened.";
     PathNotFound "path_not_found" NotFound
         "The HTTP path does not exist.";
     MethodNotAllowed "method_not_allowed" Unimplemented

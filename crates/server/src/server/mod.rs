@@ -10,7 +10,7 @@ pub use error::ServerError;
 pub(crate) use transport::Intake;
 
 use self::transport::{Serving, listen, routes, serve};
-use crate::access::{InitialAccessConfig, start_recovery};
+use crate::access::{CallerChecks, InitialAccessConfig, start_open_warning, start_recovery};
 use crate::config::ServerConfig;
 use crate::connections::{NodeConnections, NodeSockets};
 use crate::context::Context;
@@ -63,7 +63,7 @@ pub struct Server {
     http: JoinHandle<()>,
     /// The calls over HTTP that are in progress.
     http_calls: TaskTracker,
-    admin: Option<Serving>,
+    admin: Option<JoinHandle<()>>,
     // The services for members end with it.
     _member_services: HostServices,
     // Dropping it ends HTTP and the port of operators.
@@ -123,10 +123,11 @@ impl Server {
         let subscriptions = (replica.subscribe(), replica.subscribe());
         let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
+            caller_checks: CallerChecks::new(&config),
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(replica, initial_access, slow_commands, &memory.reads),
-            modules: Arc::new(modules(&config, &shutdown)),
+            modules: Arc::new(modules(&config, &memory, &shutdown)),
             metrics,
             memory,
             node: NodeId(config.node_id),
@@ -330,6 +331,7 @@ impl Started {
             leader::start(&context, hub),
             embedded::start(context.clone(), inspector.slots()),
             start_recovery(context.clone()),
+            start_open_warning(context.clone()),
         ]);
         let tracer = context.tracer.clone();
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, subscriptions.1)));
@@ -431,11 +433,13 @@ fn environment(
 }
 
 /// The node's modules.
-fn modules(config: &ServerConfig, shutdown: &CancellationToken) -> Modules {
+fn modules(config: &ServerConfig, memory: &Memory, shutdown: &CancellationToken) -> Modules {
+    let trial = |compiler| Trial::new(compiler, memory.modules.compilation_bytes);
     Modules::new(
-        // The permits of compilations are the others.
+        // The memory for compilations allows the others.
         GuestThreads::new(wasm_slots(config) + embedded::Slots::EXTRA + TRIALS_MAX),
-        config.module_compiler.clone().map(Trial::new),
+        config.module_compiler.clone().map(trial),
+        memory.modules.clone(),
         shutdown.clone(),
     )
 }
@@ -497,7 +501,7 @@ fn replica_config(
             snapshot_log_bytes: config.snapshot_log_bytes,
             max_log_bytes: config.max_log_bytes,
             disk_reserve_bytes: config.disk_reserve_bytes,
-            waiting_bytes_max: memory.queue_bytes_max(),
+            waiting_bytes_max: memory.queue_bytes_max,
             ..Tuning::default().with_election(config.election())
         },
     }

@@ -283,6 +283,24 @@ async fn refusal(
     rpc: &Rpc,
     (namespace, token): (&str, Option<&str>),
 ) -> Option<(Code, String)> {
+    // The node checks only some unknown credentials per second.
+    until("the credential to be checked", async || {
+        let refused = one_refusal(node, rpc, (namespace, token)).await;
+        match refused {
+            Some((Code::ResourceExhausted, reason)) if reason == "credential_attempts" => None,
+            Some((Code::ResourceExhausted, _)) => Some(None),
+            refused => Some(refused),
+        }
+    })
+    .await
+}
+
+/// As [`refusal`], of one attempt. Other refusals than those by rights are of no interest, except that the node is overloaded.
+async fn one_refusal(
+    node: &Node,
+    rpc: &Rpc,
+    (namespace, token): (&str, Option<&str>),
+) -> Option<(Code, String)> {
     if let Some((method, path)) = &rpc.route {
         let line = format!("{method} {}", rpc.http_path(path, namespace));
         return refusal_over_http(node, &line, token).await;
@@ -303,7 +321,7 @@ async fn refusal(
     };
     let is_refused = matches!(
         status.code(),
-        Code::Unauthenticated | Code::PermissionDenied
+        Code::Unauthenticated | Code::PermissionDenied | Code::ResourceExhausted
     );
     is_refused.then(|| {
         let reason = status.get_details_error_info().map(|info| info.reason);
@@ -335,6 +353,7 @@ async fn refusal_over_http(node: &Node, line: &str, token: Option<&str>) -> Opti
     let code = match reply.status {
         401 => Code::Unauthenticated,
         403 => Code::PermissionDenied,
+        429 => Code::ResourceExhausted,
         _ => return None,
     };
     Some((code, reply.problem().1.to_owned()))

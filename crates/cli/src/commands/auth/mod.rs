@@ -1,6 +1,7 @@
 //! `flo auth`.
 
 mod disable;
+mod dry_run;
 mod enable;
 mod mode;
 mod recover;

@@ -124,6 +124,31 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     bootstrap_token_file: Option<PathBuf>,
 
+    /// Require a token for every call at this node, even if the cluster is open. While a voter has this setting, `flo auth disable`
+    /// is refused
+    #[arg(
+        long,
+        env = "FLO_REQUIRE_TOKEN",
+        hide_env_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    require_token: Option<bool>,
+
+    /// Serve `/metrics` without a token, even if the cluster is closed
+    #[arg(
+        long,
+        env = "FLO_METRICS_PUBLIC",
+        hide_env_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics_public: Option<bool>,
+
     /// Allow non-loopback addresses without TLS, or with the access mode `open`
     #[arg(
         long,
@@ -203,7 +228,7 @@ pub(super) struct Settings {
     max_memory_bytes: Option<u64>,
 
     /// Memory for all WASM calls in bytes; calls wait until there is room for them [default: a
-    /// quarter of the node's memory]
+    /// part of the node's memory: see Sizing]
     #[arg(
         long,
         env = "FLO_MAX_WASM_MEMORY_BYTES",
@@ -349,6 +374,8 @@ mod tests {
             data_dir: Some("d".into()),
             peers: Some("3=a:3".to_owned()),
             join: Some("b:3".to_owned()),
+            require_token: Some(true),
+            metrics_public: Some(true),
             insecure: Some(true),
             tls_cert: Some("node.pem".into()),
             peer_names: Some("node-4".to_owned()),

@@ -383,6 +383,8 @@ fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findi
                 is_tls,
                 "metrics over HTTPS, with the authority of the nodes",
             );
+            let has_token = endpoint["authorization"]["credentials"]["name"].is_string();
+            findings.expect(path, has_token, "a token for metrics, in a secret");
         }
     }
 }

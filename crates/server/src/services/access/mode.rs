@@ -2,7 +2,7 @@
 
 use crate::access::CallContext;
 use crate::convert;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
@@ -10,7 +10,13 @@ use flotilla_engine::store::Reader;
 use flotilla_engine::{
     AccessMode, AccessRejection, Actor, ClusterScope, Command, SetAccessMode, reply, view,
 };
+use futures::future::join_all;
+use prost::Message;
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long a voter may take to say whether it requires tokens.
+const FLOOR_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Serves `WhoAmI`.
 pub(super) async fn who_am_i(
@@ -58,6 +64,9 @@ pub(super) async fn set(
             return Err(Refusal::invalid("mode", message));
         }
     };
+    if mode == AccessMode::Open {
+        check_no_voter_requires_token(context, deadline).await?;
+    }
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
         scope: ClusterScope,
@@ -65,6 +74,35 @@ pub(super) async fn set(
     };
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     get(context, deadline).await
+}
+
+/// Checks that no voter refuses callers without a token by its configuration: such a cluster would be open at some nodes only.
+/// A voter that does not respond is not counted, but serves no such caller either.
+async fn check_no_voter_requires_token(
+    context: &CallContext,
+    deadline: Instant,
+) -> Result<(), Refusal> {
+    let replica = context.gateway.home().replica();
+    let deadline = deadline.min(Instant::now() + FLOOR_DEADLINE);
+    let nodes = replica.status().await.nodes;
+    let voters = nodes.iter().filter(|node| node.is_voter);
+    let inspections = voters.map(async |voter| {
+        let inspection = replica.inspect(voter.node_id, 0, deadline).await.ok()?;
+        v1::NodeInspection::decode(inspection).ok()
+    });
+    let inspections = join_all(inspections).await;
+    let mut voters = inspections.into_iter().flatten();
+    match voters.find(|voter| voter.requires_token) {
+        None => Ok(()),
+        Some(voter) => {
+            let text = format!(
+                "expected no voter to require tokens, but the configuration of node {} does",
+                voter.node_id
+            );
+            Err(Refusal::new(ServerCode::AccessFloor, text)
+                .with_hint("remove `require_token` from the configuration of all nodes, and restart them one by one"))
+        }
+    }
 }
 
 /// Serves `GetAccess`.

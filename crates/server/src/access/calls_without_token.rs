@@ -1,0 +1,146 @@
+//! Remembers which calls a closed cluster would refuse (X5).
+
+use super::needs::Needs;
+use crate::limits::{CALLERS_WITHOUT_TOKEN_MAX, CALLS_WITHOUT_TOKEN_MEMORY};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The calls of a period are forgotten together.
+const PERIOD: Duration = Duration::from_secs(5 * 60);
+
+/// The calls of the last hour whose caller has shown no token, by what a closed cluster would miss.
+#[derive(Debug)]
+pub(crate) struct CallsWithoutToken {
+    began: Instant,
+    /// The newest one is last.
+    periods: Mutex<VecDeque<Period>>,
+}
+
+/// Which calls are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallKind {
+    /// The address of the caller, or of the proxy before it; `None` if it is unknown.
+    pub(crate) address: Option<IpAddr>,
+    /// What the call needs of its caller; `None` for the calls of further callers.
+    pub(crate) needs: Option<Needs>,
+}
+
+impl CallKind {
+    /// Calls of more callers than are counted separately.
+    const OTHER: Self = Self {
+        address: None,
+        needs: None,
+    };
+}
+
+#[derive(Debug)]
+struct Period {
+    began: Instant,
+    counts: BTreeMap<CallKind, u64>,
+}
+
+impl CallsWithoutToken {
+    /// No calls yet.
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            periods: Mutex::default(),
+        }
+    }
+
+    /// Counts one more call.
+    pub(super) fn record(&self, address: Option<IpAddr>, needs: Needs) {
+        let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        forget_old(&mut periods, now);
+        if periods.back().is_none_or(|one| now - one.began >= PERIOD) {
+            periods.push_back(Period {
+                began: now,
+                counts: BTreeMap::new(),
+            });
+        }
+        let Some(Period { counts, .. }) = periods.back_mut() else {
+            return;
+        };
+        let kind = CallKind {
+            address,
+            needs: Some(needs),
+        };
+        let is_separate = counts.len() < CALLERS_WITHOUT_TOKEN_MAX || counts.contains_key(&kind);
+        let kind = if is_separate { kind } else { CallKind::OTHER };
+        *counts.entry(kind).or_default() += 1;
+    }
+
+    /// The numbers of calls.
+    pub(crate) fn counts(&self) -> BTreeMap<CallKind, u64> {
+        let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        forget_old(&mut periods, Instant::now());
+        let mut sums = BTreeMap::new();
+        for (kind, count) in periods.iter().flat_map(|one| &one.counts) {
+            *sums.entry(*kind).or_default() += count;
+        }
+        sums
+    }
+
+    /// How long the calls have been counted.
+    pub(crate) fn counted(&self) -> Duration {
+        self.began.elapsed().min(CALLS_WITHOUT_TOKEN_MEMORY)
+    }
+}
+
+fn forget_old(periods: &mut VecDeque<Period>, now: Instant) {
+    while periods
+        .front()
+        .is_some_and(|oldest| now - oldest.began >= CALLS_WITHOUT_TOKEN_MEMORY)
+    {
+        periods.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Needs = Needs::Credential;
+
+    fn address(number: u32) -> Option<IpAddr> {
+        Some(IpAddr::from(number.to_be_bytes()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_are_counted_for_an_hour() {
+        let calls = CallsWithoutToken::new();
+        calls.record(address(1), START);
+        tokio::time::advance(PERIOD).await;
+        calls.record(address(1), START);
+        calls.record(address(2), START);
+        let of = |number| {
+            let needs = Some(START);
+            let address = address(number);
+            calls.counts().get(&CallKind { address, needs }).copied()
+        };
+        assert_eq!((of(1), of(2)), (Some(2), Some(1)));
+        assert_eq!(calls.counted(), PERIOD);
+        tokio::time::advance(CALLS_WITHOUT_TOKEN_MEMORY - PERIOD).await;
+        assert_eq!((of(1), of(2)), (Some(1), Some(1)));
+        tokio::time::advance(PERIOD).await;
+        assert_eq!(calls.counts(), BTreeMap::new());
+        assert_eq!(calls.counted(), CALLS_WITHOUT_TOKEN_MEMORY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_of_further_callers_are_counted_together() {
+        let calls = CallsWithoutToken::new();
+        let callers = u32::try_from(CALLERS_WITHOUT_TOKEN_MAX).unwrap();
+        for number in 0..callers + 2 {
+            calls.record(address(number), START);
+        }
+        calls.record(address(0), START);
+        let counts = calls.counts();
+        assert_eq!(counts.len(), CALLERS_WITHOUT_TOKEN_MAX + 1);
+        assert_eq!(counts.get(&CallKind::OTHER), Some(&2));
+    }
+}
