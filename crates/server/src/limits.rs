@@ -5,14 +5,38 @@ use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
     PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
 };
-use flotilla_wasm::COMPILE_CPU_SECONDS_MAX;
+use flotilla_replica::{FORWARD_BYTES_MAX, SNAPSHOTS_BYTES_MAX};
+use flotilla_wasm::{CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX};
 use std::time::Duration;
 
 /// A request's message. In bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// The memory that a node needs under load. In bytes.
+/// The least `max_memory_bytes`. In bytes.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 256 << 20;
-/// All requests in progress on one node, if an eighth of its memory is less. In bytes.
+/// The memory that is reserved for the write buffers and the caches of the two databases. In bytes.
+pub(crate) const DATABASES_BYTES: u64 = 292 << 20;
+/// The memory that is reserved for decoded records in the engine's cache. In bytes.
+pub(crate) const RECORDS_BYTES: u64 = 128 << 20;
+/// The memory that is reserved for entries that are being written, replicated or applied. In bytes.
+pub(crate) const ENTRIES_BYTES: u64 = 64 << 20;
+/// The memory that is reserved for commands on the way to the leader, which wait for the transport. In bytes.
+pub(crate) const FORWARDS_BYTES: u64 = 32 << 20;
+/// The memory that is reserved for snapshots that are sent and received. In bytes.
+pub(crate) const SNAPSHOTS_BYTES: u64 = 40 << 20;
+/// The memory that is reserved for large messages on workers' streams: one beyond the pool, and what the transport holds of
+/// those that wait. In bytes.
+pub(crate) const WAITING_MESSAGES_BYTES: u64 = 28 << 20;
+/// The memory that is reserved for the program itself: its code, threads and tables. In bytes.
+pub(crate) const PROGRAM_BYTES: u64 = 48 << 20;
+/// The memory that is reserved before the node divides the rest. In bytes.
+pub(crate) const FIXED_BYTES: u64 = DATABASES_BYTES
+    + RECORDS_BYTES
+    + ENTRIES_BYTES
+    + FORWARDS_BYTES
+    + SNAPSHOTS_BYTES
+    + WAITING_MESSAGES_BYTES
+    + PROGRAM_BYTES;
+/// All requests in progress on one node, even if their part of its memory is less. In bytes.
 pub(crate) const REQUESTS_BYTES_MIN: usize = 32 << 20;
 /// All requests in progress on one node, however much memory it has; further ones are shed. In bytes.
 pub(crate) const REQUESTS_BYTES_MAX: usize = 1 << 30;
@@ -22,13 +46,13 @@ pub(crate) const REQUEST_BYTES: usize = 8 << 10;
 pub(crate) const MESSAGE_COPIES: usize = 3;
 /// Requests that have arrived in part; for a further one, the oldest one is ended.
 pub(crate) const PARTIAL_REQUESTS_MAX: usize = 512;
-/// The least memory for open workers' streams, even if a 32nd of the node's memory is less. In bytes.
+/// The least memory for open workers' streams, even if their part of the node's memory is less. In bytes.
 pub(crate) const OPEN_STREAMS_BYTES_MIN: usize = 8 << 20;
 /// The most memory for open workers' streams, regardless of the node's memory. In bytes.
 pub(crate) const OPEN_STREAMS_BYTES_MAX: usize = 256 << 20;
 /// What an open worker's stream counts for: its buffers, and a small message. In bytes.
 pub(crate) const OPEN_STREAM_BYTES: usize = 24 << 10;
-/// The least memory for messages that workers' streams have received, even if a 32nd of the node's memory is less. In bytes.
+/// The least memory for messages that workers' streams have received, even if their part of the node's memory is less. In bytes.
 pub(crate) const RECEIVED_MESSAGES_BYTES_MIN: usize = 8 << 20;
 /// The most memory for messages that workers' streams have received, regardless of the node's memory. In bytes.
 pub(crate) const RECEIVED_MESSAGES_BYTES_MAX: usize = 256 << 20;
@@ -46,7 +70,7 @@ pub(crate) const EXEMPT_RECEIVING_MAX: Duration = Duration::from_secs(4);
 pub(crate) const EXEMPT_STALL_MAX: Duration = Duration::from_secs(1);
 /// When there are too many streams, the one that has waited longest for its first message ends, if it has waited this long.
 pub(crate) const FIRST_MESSAGE_WAIT_MIN: Duration = Duration::from_secs(1);
-/// The least memory for unsent responses and stream messages, even if an eighth of the node's memory is less. In bytes.
+/// The least memory for unsent responses and stream messages, even if their part of the node's memory is less. In bytes.
 pub(crate) const RESPONSES_BYTES_MIN: usize = 32 << 20;
 /// The most memory for unsent responses and stream messages, regardless of the node's memory. In bytes.
 pub(crate) const RESPONSES_BYTES_MAX: usize = 1 << 30;
@@ -58,13 +82,13 @@ pub(crate) const REQUEST_MEMORY_DIVISOR: usize = 4;
 pub(crate) const CHUNK_BYTES_MAX: usize = 64 << 10;
 /// How often a response may be in memory: as a message, and encoded.
 pub(crate) const RESPONSE_COPIES: usize = 2;
-/// The least memory for unsent results of watches, even if a sixteenth of the node's memory is less. In bytes.
+/// The least memory for unsent results of watches, even if their part of the node's memory is less. In bytes.
 pub(crate) const VIEWS_BYTES_MIN: usize = 16 << 20;
 /// The most memory for unsent results of watches, regardless of the node's memory. In bytes.
 pub(crate) const VIEWS_BYTES_MAX: usize = 256 << 20;
 /// The memory that a watch reserves for a read until all of its result is sent. In bytes.
 pub(crate) const VIEW_BYTES_MAX: usize = 4 << 20;
-/// The least memory for reads in progress, even if a 32nd of the node's memory is less. In bytes.
+/// The least memory for reads in progress, even if their part of the node's memory is less. In bytes.
 pub(crate) const READS_BYTES_MIN: usize = 8 << 20;
 /// The most memory for reads in progress, regardless of the node's memory. In bytes.
 pub(crate) const READS_BYTES_MAX: usize = 256 << 20;
@@ -74,7 +98,7 @@ pub(crate) const READ_RESERVATION_BYTES: usize = 2 * VIEW_BYTES_MAX;
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
 /// How often the node looks for callers that do not read, while responses wait for memory.
 pub(crate) const UNREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Commands that wait for the leader's next entries, if a sixteenth of the node's memory is less. In bytes.
+/// Commands that wait for the leader's next entries, even if their part of the node's memory is less. In bytes.
 pub(crate) const QUEUE_BYTES_MIN: usize = 2 * ENTRY_BYTES_MAX;
 /// Commands that wait for the leader's next entries, however much memory the node has. In bytes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 128 << 20;
@@ -88,7 +112,7 @@ pub(crate) const SLOW_COMMANDS_MAX: usize = 10;
 pub(crate) const SLOW_COMMANDS_INTERVAL: Duration = Duration::from_secs(1);
 /// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
-/// Connections over HTTP; further ones are closed.
+/// Connections over HTTP. For a further one, the oldest one on which no request is in progress is closed.
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 4_096;
 /// Connections over HTTP on which no whole request of the API has arrived; for a further one, the oldest one is closed.
 pub(crate) const HTTP_IDLE_CONNECTIONS_MAX: usize = 512;
@@ -102,21 +126,40 @@ pub(crate) const HTTP_BUFFER_BYTES_MAX: usize = 64 << 10;
 pub(crate) const URI_BYTES_MAX: usize = 8 << 10;
 /// The parameters in the query of a request over HTTP.
 pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;
+/// How long the client of a connection over HTTP may read nothing of its response before the connection is closed.
+pub(crate) const HTTP_WRITE_STALL_MAX: Duration = Duration::from_secs(30);
+/// The headers of a request over HTTP/2. In bytes.
+pub(crate) const HTTP_HEADERS_BYTES_MAX: u32 = 16 << 10;
+/// Flow control: the unread bytes that a caller may send on one stream of a connection over HTTP.
+pub(crate) const HTTP_STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// Flow control: the unread bytes on all streams of a connection over HTTP.
+pub(crate) const HTTP_CONNECTION_WINDOW_BYTES: u32 = 128 << 10;
+/// Concurrent streams of one connection over HTTP.
+pub(crate) const HTTP_STREAMS_MAX: u32 = 256;
+/// How often a node checks that the client of a connection is there, and how long the client may take to respond.
+pub(crate) const KEEPALIVE: Duration = Duration::from_secs(10);
 /// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a TLS handshake may take, or the first byte of a connection without TLS.
 pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 /// Concurrent handshakes of a port for gRPC; for a further one, the oldest one is ended.
 pub(crate) const HANDSHAKES_MAX: usize = 512;
-/// Connections of clients over gRPC; further ones are closed.
+/// Connections of clients over gRPC. For a further one, the oldest one without an admitted call is closed.
 pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
-/// Connections of probes and operators at their separate port; further ones are closed.
+/// Connections of probes and operators at their separate port. For a further one, the oldest one without an admitted call is
+/// closed.
 pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
 /// Requests of operators at their separate port; further ones are shed. In bytes.
 pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
+/// Flow control: the unread bytes that a caller may send on one stream at the operators' port.
+pub(crate) const ADMIN_STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// Flow control: the unread bytes on all streams of a connection at the operators' port.
+pub(crate) const ADMIN_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+/// Concurrent streams of one connection at the operators' port.
+pub(crate) const ADMIN_STREAMS_MAX: u32 = 128;
 /// A request at the operators' port. In bytes.
 pub(crate) const ADMIN_MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Connections of members; further ones are closed.
+/// Connections of members. For a further one, the oldest one without an admitted call is closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
 /// A process that did not run for this long closes the connections that it accepted before.
 pub(crate) const SUSPENSION_MIN: Duration = Duration::from_secs(5);
@@ -134,6 +177,8 @@ pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + (16 << 10);
 /// Actions that have their own series in the metrics; the tasks of all others are counted together.
 pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
+/// For how long a page of metrics is sent to later callers, too: each page reads tables.
+pub(crate) const METRICS_PAGE_REUSE_MAX: Duration = Duration::from_secs(1);
 /// Rows of one table that are read for the metrics.
 pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
 /// Leased tasks whose action is looked up for the metrics.
@@ -217,10 +262,18 @@ pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// The interval of keepalive pings to the leader while a poll or a stream of a worker is open, and their timeout.
 pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(2);
 
+/// A namespace whose calls of WASM actions take as much memory as they may leaves the part of one in this many to others.
+pub(crate) const WASM_MEMORY_LEFT_DIVISOR: usize = 4;
 /// The least memory for all calls of WASM actions: what one with the default limits may take. In bytes.
 pub(crate) const WASM_MEMORY_BYTES_MIN: u64 = 24 << 20;
-/// Modules that a node tries or compiles at the same time.
+/// Modules that a node tries or compiles at the same time, if it has 2 GiB of memory or more.
 pub(crate) const TRIALS_MAX: usize = 2;
+/// The least memory that trying or compiling a module may take, even if a sixteenth of the node's memory is less. In bytes.
+pub(crate) const COMPILATION_BYTES_MIN: usize = 128 << 20;
+/// The most memory that trying or compiling a module may take, regardless of the node's memory. In bytes.
+pub(crate) const COMPILATION_BYTES_MAX: usize = 256 << 20;
+/// The least memory for cached compiled modules, even if a 32nd of the node's memory is less. In bytes.
+pub(crate) const CODE_BYTES_MIN: usize = 32 << 20;
 /// Modules that a node tries at the same time because they are being registered.
 pub(crate) const REGISTRATION_TRIALS_MAX: usize = 1;
 /// How long the trial of a module may take. It is ended sooner if it takes too much processor time.
@@ -282,6 +335,14 @@ const _: () = assert!(MESSAGE_MEMORY_WAIT_MAX.as_secs() < HELLO_DEADLINE.as_secs
 const _: () = assert!(PAYLOAD_BYTES_MAX + STATE_BYTES_MAX < RECEIVED_MESSAGE_BYTES_MAX);
 const _: () = assert!(HELD_TASKS_MAX * 128 < RECEIVED_MESSAGE_BYTES_MAX);
 const _: () = assert!(REGISTRATION_TRIALS_MAX < TRIALS_MAX);
+const _: () = assert!(COMPILATION_BYTES_MAX == COMPILE_MEMORY_BYTES_MAX);
+const _: () = assert!(CODE_BYTES_MIN == CODE_BYTES_MAX);
+const _: () = assert!(FORWARDS_BYTES == FORWARD_BYTES_MAX as u64);
+const _: () = assert!(SNAPSHOTS_BYTES == SNAPSHOTS_BYTES_MAX as u64);
+const _: () = assert!(
+    (MESSAGE_COPIES * RECEIVED_MESSAGE_BYTES_MAX + MESSAGES_WAITING_MAX * (256 << 10)) as u64
+        == WAITING_MESSAGES_BYTES
+);
 const _: () = assert!(TRIAL_DEADLINE.as_secs() > COMPILE_CPU_SECONDS_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
@@ -307,3 +368,11 @@ const _: () = assert!(
 
 /// The credential that a call shows, with the word `Bearer` (X8). In bytes.
 pub(crate) const CREDENTIAL_BYTES_MAX: usize = 8 << 10;
+/// Credentials from one address, per second, that the node does not know and therefore checks with the cluster (X9).
+pub(crate) const UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX: u32 = 20;
+/// The same from all addresses (X9).
+pub(crate) const UNKNOWN_CREDENTIALS_MAX: u32 = 1_000;
+/// The period in which a node remembers calls without a token (X5).
+pub(crate) const CALLS_WITHOUT_TOKEN_MEMORY: Duration = Duration::from_secs(60 * 60);
+/// Combinations of address and permission of such calls that a node counts separately in five minutes (X5).
+pub(crate) const CALLERS_WITHOUT_TOKEN_MAX: usize = 1_024;

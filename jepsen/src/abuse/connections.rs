@@ -155,7 +155,7 @@ async fn flood(address: SocketAddrV4) {
     }
 }
 
-/// More connections than a node may open files.
+/// More connections than a node may open files. Its ports accept at most half as many, so that its stores do not fail.
 pub(super) struct ExhaustedFiles;
 
 impl ExhaustedFiles {

@@ -141,14 +141,17 @@ impl Abuse for LargeRequests {
     }
 
     fn needs(&self) -> Needs {
-        // The attackers have as much right to the disk as the others.
-        Needs::of_leader()
+        Needs {
+            // In production, the clients of the two namespaces have their own machines.
+            attackers_nice: 19,
+            ..Needs::of_leader()
+        }
     }
 
     fn begin(&mut self, arena: &mut Arena) -> String {
         let leader = arena.cluster.leader();
         for number in 0..Self::CLIENTS {
-            let client = arena.attacker(number, CALL_TIMEOUT);
+            let client = arena.attacker(number, CALL_TIMEOUT).with_namespace("large");
             arena.spawn(append(client, Self::RECORDS));
         }
         arena.pass(Duration::from_secs(2));
@@ -156,7 +159,7 @@ impl Abuse for LargeRequests {
         arena.pass(Self::ABSENCE);
         arena.cluster.restart(leader);
         format!(
-            "{} clients append {} MiB each, while the leader is killed",
+            "{} clients of another namespace append {} MiB each, again and again, while the leader is killed",
             Self::CLIENTS,
             Self::RECORDS
         )

@@ -30,6 +30,7 @@ mod membership;
 mod module_keys;
 mod namespaces;
 mod notes;
+mod open_files;
 mod order_fulfilment;
 mod plans;
 mod quarantine;

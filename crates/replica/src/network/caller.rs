@@ -1,6 +1,7 @@
 //! Which callers a node serves as its peers.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,8 @@ pub trait CallerCertificate: Send + Sync + 'static {
 pub struct Caller {
     certificate: Option<Arc<dyn CallerCertificate>>,
     connection: Option<CancellationToken>,
+    address: Option<IpAddr>,
+    admission: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Caller {
@@ -23,7 +26,7 @@ impl Caller {
     pub fn with_certificate(certificate: Arc<dyn CallerCertificate>) -> Self {
         Self {
             certificate: Some(certificate),
-            connection: None,
+            ..Self::default()
         }
     }
 
@@ -33,6 +36,38 @@ impl Caller {
         Self {
             connection: Some(closing),
             ..self
+        }
+    }
+
+    /// The same caller, connected from this address.
+    #[must_use]
+    pub fn with_address(self, address: IpAddr) -> Self {
+        Self {
+            address: Some(address),
+            ..self
+        }
+    }
+
+    /// The address from which it connected, if the listening side knows it: that of a proxy, if there is one.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// The same caller on a connection whose listening side wants to know when a call is admitted: `admitted` is
+    /// then called, maybe more than once.
+    #[must_use]
+    pub fn with_admission(self, admitted: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            admission: Some(Arc::new(admitted)),
+            ..self
+        }
+    }
+
+    /// A call on its connection was admitted: when there are too many connections, those of other callers are closed first.
+    pub fn mark_admitted(&self) {
+        if let Some(admitted) = &self.admission {
+            admitted();
         }
     }
 

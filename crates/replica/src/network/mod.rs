@@ -11,6 +11,7 @@ pub(crate) mod connection;
 pub(crate) mod convert;
 pub(crate) mod forward;
 pub(crate) mod handler;
+pub(crate) mod head;
 pub(crate) mod host_services;
 pub(crate) mod installs;
 pub(crate) mod links;

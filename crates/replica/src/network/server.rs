@@ -3,6 +3,7 @@
 use crate::network::caller::Caller;
 use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
+use crate::network::head::Headed;
 use crate::network::host_services::{HostCallSender, HostServicesHandle};
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
@@ -161,14 +162,32 @@ impl PeerService {
 
     /// Refuses a call of the host's services that comes from another cluster, or is meant for another node.
     fn check_sender(&self, request: &Request<()>) -> Result<(), Status> {
-        let sender = HostCallSender::of(request.metadata());
-        let sender = sender.ok_or_else(|| {
-            Status::unavailable(
-                "expected the sender of the call, but the metadata does not state it",
-            )
-        })?;
-        let checked = self.peer.check_sender(sender);
-        checked.map_err(|error| Status::unavailable(error.to_string()))
+        let checked = HostCallSender::check(request.metadata(), self.peer.as_ref());
+        checked.map_err(|error| Status::unavailable(error.to_string()))?;
+        mark_admitted(request.extensions());
+        Ok(())
+    }
+
+    /// A unary call whose head is that of a member marks its caller as admitted.
+    fn note_sender(&self, request: &Request<impl Headed>) {
+        if is_of_member(&*self.peer, request.get_ref()) {
+            mark_admitted(request.extensions());
+        }
+    }
+
+    /// The messages of a stream. The first one with the head of a member marks its caller as admitted.
+    fn requests<T: Headed + Send + 'static>(
+        &self,
+        request: Request<Streaming<T>>,
+    ) -> BoxStream<'static, T> {
+        let mut unmarked = request.extensions().get::<Caller>().cloned();
+        let peer = Arc::clone(&self.peer);
+        let marked = requests(request).inspect(move |message| {
+            if let Some(caller) = unmarked.take_if(|_| is_of_member(&*peer, message)) {
+                caller.mark_admitted();
+            }
+        });
+        Box::pin(marked)
     }
 
     /// Refuses callers that are not members.
@@ -207,11 +226,16 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<AppendRequest>>,
     ) -> RpcResult<Self::AppendStream> {
-        let responses = self.peer.append(requests(request)).await.map_err(status)?;
+        let responses = self
+            .peer
+            .append(self.requests(request))
+            .await
+            .map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn vote(&self, request: Request<VoteRequest>) -> RpcResult<VoteResponse> {
+        self.note_sender(&request);
         self.peer
             .vote(request.into_inner())
             .await
@@ -223,7 +247,7 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<SnapshotPart>>,
     ) -> RpcResult<SnapshotResponse> {
-        let answer = self.peer.install_snapshot(requests(request)).await;
+        let answer = self.peer.install_snapshot(self.requests(request)).await;
         answer.map(Response::new).map_err(status)
     }
 
@@ -231,6 +255,7 @@ impl Peer for PeerService {
         &self,
         request: Request<FetchSnapshotRequest>,
     ) -> RpcResult<Self::FetchSnapshotStream> {
+        self.note_sender(&request);
         let responses = self.peer.fetch_snapshot(request.into_inner()).await;
         Ok(Response::new(outgoing(responses.map_err(status)?)))
     }
@@ -239,6 +264,7 @@ impl Peer for PeerService {
         &self,
         request: Request<TransferLeaderRequest>,
     ) -> RpcResult<TransferLeaderResponse> {
+        self.note_sender(&request);
         self.peer
             .transfer_leader(request.into_inner())
             .await
@@ -250,11 +276,16 @@ impl Peer for PeerService {
         &self,
         request: Request<Streaming<ForwardRequest>>,
     ) -> RpcResult<Self::ForwardStream> {
-        let responses = self.peer.forward(requests(request)).await.map_err(status)?;
+        let responses = self
+            .peer
+            .forward(self.requests(request))
+            .await
+            .map_err(status)?;
         Ok(Response::new(outgoing(responses)))
     }
 
     async fn status(&self, request: Request<StatusRequest>) -> RpcResult<StatusResponse> {
+        self.note_sender(&request);
         self.peer
             .status(request.into_inner())
             .await
@@ -274,6 +305,18 @@ impl Peer for PeerService {
             .await
             .map(Response::new)
             .map_err(status)
+    }
+}
+
+/// Whether the head of a message is that of a member of this node's cluster.
+fn is_of_member(peer: &dyn PeerCalls, message: &impl Headed) -> bool {
+    let sender = message.sender();
+    sender.is_some_and(|sender| peer.check_sender(sender.clone()).is_ok())
+}
+
+fn mark_admitted(extensions: &Extensions) {
+    if let Some(caller) = extensions.get::<Caller>() {
+        caller.mark_admitted();
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::cluster::{Cluster, LONG};
 use flotilla_engine::NodeId;
 use flotilla_replica::protocol::peer_client::PeerClient;
-use flotilla_replica::protocol::{ProbeRequest, StatusRequest, StatusResponse};
+use flotilla_replica::protocol::{
+    ForwardRequest, ProbeRequest, Sender, StatusRequest, StatusResponse, forward_request,
+};
 use flotilla_replica::{
     Accepted, Arrivals, Caller, CallerCertificate, Config, Environment, GrpcTransport,
     HostCallSender, HostServices, PlainSockets, Replica, Sockets, Tuning,
@@ -14,6 +16,7 @@ use hyper::body::Frame;
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 use tonic::body::Body;
@@ -54,6 +57,37 @@ impl Sockets for Certified {
     }
 }
 
+/// Sockets that count how often a call on one of their connections is admitted.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Counting {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Sockets for Counting {
+    fn channel(&self, endpoint: &Endpoint) -> Channel {
+        PlainSockets.channel(endpoint)
+    }
+
+    fn accept(&self, listener: TcpListener) -> Arrivals {
+        let count = self.0.clone();
+        let incoming = TcpIncoming::from(listener);
+        Box::pin(incoming.map(move |stream| {
+            let count = count.clone();
+            let admitted = move || {
+                count.fetch_add(1, Ordering::AcqRel);
+            };
+            Ok(Accepted::new(
+                stream?,
+                Caller::default().with_admission(admitted),
+            ))
+        }))
+    }
+}
+
 /// A service of the host, which answers every call with one status.
 #[derive(Clone)]
 struct OfHost;
@@ -90,10 +124,12 @@ async fn node_with(
         peer_names: peer_names.iter().map(|name| (*name).to_owned()).collect(),
         ..cluster.taken_config(1)
     };
+    node_over(config, Arc::new(Certified(host)), services).await
+}
+
+async fn node_over(config: Config, sockets: Arc<dyn Sockets>, services: &HostServices) -> Replica {
     let environment = Environment {
-        transport: Arc::new(
-            GrpcTransport::over(Arc::new(Certified(host))).with_host_services(services),
-        ),
+        transport: Arc::new(GrpcTransport::over(sockets).with_host_services(services)),
         ..Environment::default()
     };
     let replica = Replica::start(config, environment).await;
@@ -115,6 +151,7 @@ async fn call(address: String) -> [Result<(), Status>; 2] {
     let probe = ProbeRequest {
         node_id: 9,
         may_form: false,
+        group_id: 0,
     };
     let probe = client.probe(probe).await;
     [status.map(drop), probe.map(drop)]
@@ -196,6 +233,57 @@ async fn the_services_of_the_host_take_no_call_from_another_cluster() {
         let code = call_host(&address, sender).await;
         assert_eq!(code, Code::Unavailable, "{sender:?}");
     }
+    replica.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_a_call_that_states_a_member_of_the_cluster_admits_its_caller() {
+    let mut cluster = Cluster::new(1, Tuning::default());
+    let address = cluster.config(1).peer_listen.to_string();
+    let (sockets, services) = (Counting::default(), HostServices::default());
+    services.provide(Routes::new(OfHost));
+    let config = cluster.taken_config(1);
+    let replica = node_over(config, Arc::new(sockets.clone()), &services).await;
+    formed(&replica).await;
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    let mut client = PeerClient::new(endpoint.timeout(LONG).connect_lazy());
+    let probed = client.probe(ProbeRequest::default()).await;
+    let member = Sender {
+        cluster_id: probed.expect("it answers").into_inner().cluster_id,
+        node_id: 2,
+        target_node_id: 1,
+        ..Sender::default()
+    };
+    let stranger = Sender {
+        cluster_id: "other".to_owned(),
+        ..member.clone()
+    };
+    for sender in [None, Some(stranger.clone())] {
+        let refused = client.status(StatusRequest { sender }).await;
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    let open = |sender| {
+        let opening = ForwardRequest {
+            body: Some(forward_request::Body::Open(sender)),
+            ..ForwardRequest::default()
+        };
+        futures::stream::iter([opening]).chain(futures::stream::pending())
+    };
+    assert!(client.forward(open(stranger)).await.is_err());
+    assert_eq!(call_host(&address, None).await, Code::Unavailable);
+    assert_eq!(sockets.count(), 0);
+
+    let request = StatusRequest {
+        sender: Some(member.clone()),
+    };
+    client.status(request).await.expect("it answers");
+    assert_eq!(sockets.count(), 1);
+    let forwarding = client.forward(open(member)).await;
+    assert_eq!(sockets.count(), 2);
+    drop(forwarding.expect("it is opened"));
+    let own = replica.host_call_sender(NodeId(1));
+    assert_eq!(call_host(&address, Some(&own)).await, Code::AlreadyExists);
+    assert_eq!(sockets.count(), 3);
     replica.shutdown().await;
 }
 

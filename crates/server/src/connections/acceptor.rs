@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Sleep, sleep};
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 /// The delay after a failed accept: the process may be out of file descriptors.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
@@ -102,14 +102,17 @@ async fn enter<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let closing = admitted.closing();
     let established = tokio::select! {
         established = establishing => established,
-        () = admitted.stopped() => None,
+        () = closing.cancelled() => None,
     };
     if let Some((stream, caller)) = established {
-        admitted.establish();
-        let closing = CancellationToken::new();
-        let caller = caller.with_closing(closing.clone());
+        let mark_admitted = admitted.establish();
+        let caller = caller
+            .with_address(admitted.address())
+            .with_closing(closing.clone())
+            .with_admission(mark_admitted);
         let counted = Counted {
             stream,
             age,
@@ -193,7 +196,7 @@ impl<S> Counted<S> {
         if self.closing.as_mut().poll(context).is_pending() {
             return Ok(());
         }
-        let message = "the connection was closed because its caller did not read its responses";
+        let message = "the connection was closed for another one, or because its caller did not read its responses";
         Err(io::Error::new(io::ErrorKind::ConnectionAborted, message))
     }
 }
@@ -260,6 +263,7 @@ mod tests {
     use crate::limits::SUSPENSION_MIN;
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tonic::transport::server::Connected;
 
     /// A port whose connections are established once the other end has sent a byte.
     async fn port(handshakes_max: usize, total_max: usize) -> (SocketAddr, Arrivals) {
@@ -304,15 +308,56 @@ mod tests {
         drop(silent);
     }
 
+    /// A connection that is established, and its two ends.
+    async fn establish(address: SocketAddr, arrivals: &mut Arrivals) -> (TcpStream, Accepted) {
+        let mut caller = TcpStream::connect(address).await.expect("a connection");
+        let begin = vec![1; 1 + PREFACE_BYTES];
+        caller.write_all(&begin).await.expect("it is open");
+        let accepted = arrivals.next().await.expect("it runs");
+        (caller, accepted.expect("it is established"))
+    }
+
     #[tokio::test]
-    async fn connections_beyond_the_bound_are_closed() {
+    async fn strangers_that_keep_sending_do_not_keep_out_a_member() {
+        let (address, mut arrivals) = port(4, 4).await;
+        let mut open = Vec::new();
+        for _ in 0..4 {
+            open.push(establish(address, &mut arrivals).await);
+        }
+        let (mut member, mut accepted) = establish(address, &mut arrivals).await;
+        accepted.connect_info().mark_admitted();
+        let (oldest, mut ended) = open.remove(0);
+        let read = ended.read_exact(&mut [0; 64]).await;
+        let kind = read.map_err(|error| error.kind());
+        assert_eq!(kind, Err(io::ErrorKind::ConnectionAborted));
+        drop(ended);
+        expect_closed(oldest).await;
+        // Any number of further strangers only replace each other.
+        for _ in 0..8 {
+            for (stranger, _) in &mut open {
+                // The oldest ones are closed already.
+                drop(stranger.write_all(&[1]).await);
+            }
+            open.push(establish(address, &mut arrivals).await);
+        }
+        member.write_all(&[2]).await.expect("it is open");
+        // The first byte was read to establish it.
+        let mut received = [0; PREFACE_BYTES + 1];
+        accepted
+            .read_exact(&mut received)
+            .await
+            .expect("it is open");
+        assert_eq!(received[PREFACE_BYTES], 2);
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_those_of_admitted_callers_are_closed() {
         let (address, mut arrivals) = port(4, 2).await;
         let mut open = Vec::new();
         for _ in 0..2 {
-            let stream = TcpStream::connect(address).await.expect("a connection");
-            stream.writable().await.expect("it is open");
-            stream.try_write(&[1]).expect("a byte is sent");
-            open.push((stream, arrivals.next().await.expect("it runs")));
+            let (stream, accepted) = establish(address, &mut arrivals).await;
+            accepted.connect_info().mark_admitted();
+            open.push((stream, accepted));
         }
         expect_closed(TcpStream::connect(address).await.expect("a connection")).await;
         // The place is free once the server has dropped its end.

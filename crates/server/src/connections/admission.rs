@@ -8,6 +8,7 @@ use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -37,18 +38,16 @@ impl Bounds {
         let files_max = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         let files = usize::try_from(files_max / FILES_PER_CONNECTION).unwrap_or(usize::MAX);
         let total_max = total_max.min(files);
-        match port {
-            // A proxy is one address. Connections on which no whole request has arrived count as handshakes.
-            Port::Http => Self {
-                total_max,
-                address_max: total_max,
-                handshakes_max: HTTP_IDLE_CONNECTIONS_MAX.min(total_max / 2),
-            },
-            Port::Peers | Port::Clients | Port::Admin => Self {
-                total_max,
-                address_max: total_max / 2,
-                handshakes_max: HANDSHAKES_MAX.min(total_max / 2),
-            },
+        let handshakes_max = match port {
+            // Connections on which no whole request has arrived count as handshakes.
+            Port::Http => HTTP_IDLE_CONNECTIONS_MAX,
+            Port::Peers | Port::Clients | Port::Admin => HANDSHAKES_MAX,
+        };
+        Self {
+            total_max,
+            // A proxy is one address.
+            address_max: total_max / 2,
+            handshakes_max: handshakes_max.min(total_max / 2),
         }
     }
 }
@@ -95,32 +94,32 @@ impl NodeConnections {
 
 /// The connections of a port.
 ///
-/// One that is beyond the bounds is closed. But if only too many handshakes are open, the oldest one is stopped: a caller that
-/// connects and then sends nothing must not keep out others. Handshakes from addresses that have finished one before, such as
-/// those of members, are stopped last.
+/// The bounds must not keep out honest callers: at one of them, a new connection takes the place of the oldest one that is
+/// in its handshake or whose caller has not been admitted yet, and those from addresses of admitted callers are closed last. If
+/// all others are of admitted callers, the new one is closed.
 #[derive(Debug)]
 pub(crate) struct Admission {
     bounds: Bounds,
     state: Mutex<State>,
 }
 
+/// Connections that may be closed for another one, by number, so the oldest one is first.
+type Closable = BTreeMap<u64, Arc<Handle>>;
+
 #[derive(Debug, Default)]
 struct State {
+    /// All connections, without those that are being closed.
     total: usize,
+    /// The same by address.
     by_address: HashMap<IpAddr, usize>,
-    /// By number, so the oldest one is first.
-    handshakes: BTreeMap<u64, Handshake>,
+    handshakes: Closable,
+    /// Established connections whose callers have not been admitted yet.
+    strangers: Closable,
     number_next: u64,
     known: Known,
 }
 
-#[derive(Debug)]
-struct Handshake {
-    address: IpAddr,
-    stop: CancellationToken,
-}
-
-/// The newest addresses whose handshakes have succeeded.
+/// The newest addresses of admitted callers.
 #[derive(Debug, Default)]
 struct Known {
     addresses: HashSet<IpAddr>,
@@ -141,7 +140,21 @@ impl Known {
     }
 }
 
-/// A connection that is not stopped for another one, until it is dropped.
+/// A connection, as its port counts it.
+#[derive(Debug)]
+struct Handle {
+    address: IpAddr,
+    number: u64,
+    /// Cancelled once the connection must be closed.
+    closing: CancellationToken,
+    is_caller_admitted: AtomicBool,
+    /// Requests over HTTP in progress. Changed only while the state is locked.
+    requests: AtomicUsize,
+    /// Whether it no longer counts. Changed only while the state is locked.
+    has_ended: AtomicBool,
+}
+
+/// A connection that is not closed for another one, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Busy {
     admitted: Arc<Admitted>,
@@ -149,17 +162,12 @@ pub(crate) struct Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let Admitted {
-            admission,
-            address,
-            number,
-            stop,
-        } = &*self.admitted;
-        let handshake = Handshake {
-            address: *address,
-            stop: stop.clone(),
-        };
-        admission.state().handshakes.insert(*number, handshake);
+        let Admitted { admission, handle } = &*self.admitted;
+        let mut state = admission.state();
+        let was_last = handle.requests.fetch_sub(1, Ordering::AcqRel) == 1;
+        if was_last && !handle.has_ended.load(Ordering::Acquire) {
+            state.handshakes.insert(handle.number, Arc::clone(handle));
+        }
     }
 }
 
@@ -167,9 +175,7 @@ impl Drop for Busy {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
-    address: IpAddr,
-    number: u64,
-    stop: CancellationToken,
+    handle: Arc<Handle>,
 }
 
 impl Admission {
@@ -184,28 +190,33 @@ impl Admission {
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admitted> {
         let mut state = self.state();
         let from_address = state.by_address.get(&address).copied().unwrap_or_default();
-        if state.total >= self.bounds.total_max || from_address >= self.bounds.address_max {
-            return None;
+        if from_address >= self.bounds.address_max {
+            state.close_oldest(|handle| handle.address == address)?;
+        }
+        if state.total >= self.bounds.total_max {
+            state.close_oldest(|_| true)?;
         }
         while state.handshakes.len() >= self.bounds.handshakes_max {
-            state.stop_oldest();
+            let number = oldest(&state.handshakes, &state.known, |_| true)?;
+            state.close(number);
         }
         state.total += 1;
         *state.by_address.entry(address).or_default() += 1;
         let number = state.number_next;
         state.number_next += 1;
-        let stop = CancellationToken::new();
-        let handshake = Handshake {
+        let handle = Arc::new(Handle {
             address,
-            stop: stop.clone(),
-        };
-        state.handshakes.insert(number, handshake);
+            number,
+            closing: CancellationToken::new(),
+            is_caller_admitted: AtomicBool::new(false),
+            requests: AtomicUsize::new(0),
+            has_ended: AtomicBool::new(false),
+        });
+        state.handshakes.insert(number, Arc::clone(&handle));
         drop(state);
         Some(Admitted {
             admission: Arc::clone(self),
-            address,
-            number,
-            stop,
+            handle,
         })
     }
 
@@ -224,61 +235,121 @@ impl Admission {
     }
 }
 
+/// The oldest of these connections that `may_close` allows, from an unknown address if there is any.
+fn oldest(
+    connections: &Closable,
+    known: &Known,
+    may_close: impl Fn(&Handle) -> bool,
+) -> Option<u64> {
+    let mut allowed = connections.values().filter(|handle| may_close(handle));
+    let first = allowed.next()?;
+    let is_unknown = |handle: &&Arc<Handle>| !known.addresses.contains(&handle.address);
+    let unknown = Some(first)
+        .filter(is_unknown)
+        .or_else(|| allowed.find(is_unknown));
+    Some(unknown.unwrap_or(first).number)
+}
+
 impl State {
-    /// Stops the oldest handshake, one from an unknown address if there is any.
-    fn stop_oldest(&mut self) {
-        let mut unknown = self.handshakes.iter();
-        let unknown = unknown.find(|(_, one)| !self.known.addresses.contains(&one.address));
-        let oldest = unknown.or_else(|| self.handshakes.first_key_value());
-        let Some(number) = oldest.map(|(number, _)| *number) else {
-            return;
+    /// Closes the oldest connection that `may_close` allows; `None` if all of them stay.
+    fn close_oldest(&mut self, may_close: impl Fn(&Handle) -> bool) -> Option<()> {
+        let by_kind = [&self.handshakes, &self.strangers]
+            .map(|connections| oldest(connections, &self.known, &may_close));
+        let is_known = |number: &u64| {
+            let handle = self
+                .handshakes
+                .get(number)
+                .or_else(|| self.strangers.get(number));
+            handle.is_some_and(|handle| self.known.addresses.contains(&handle.address))
         };
-        if let Some(handshake) = self.handshakes.remove(&number) {
-            handshake.stop.cancel();
+        let number = by_kind
+            .into_iter()
+            .flatten()
+            .min_by_key(|number| (is_known(number), *number))?;
+        self.close(number);
+        Some(())
+    }
+
+    /// Closes a connection that may be closed for another one.
+    fn close(&mut self, number: u64) {
+        let handle = self.handshakes.remove(&number);
+        if let Some(handle) = handle.or_else(|| self.strangers.remove(&number)) {
+            self.release(&handle);
+            handle.closing.cancel();
+        }
+    }
+
+    /// From now on, the connection does not count.
+    fn release(&mut self, handle: &Handle) {
+        if handle.has_ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.handshakes.remove(&handle.number);
+        self.strangers.remove(&handle.number);
+        self.total -= 1;
+        if let Some(count) = self.by_address.get_mut(&handle.address) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_address.remove(&handle.address);
+            }
         }
     }
 }
 
 impl Admitted {
-    /// Waits until this connection is stopped for another one, before its handshake has finished.
-    pub(crate) async fn stopped(&self) {
-        self.stop.cancelled().await;
+    /// The address from which it came.
+    pub(crate) fn address(&self) -> IpAddr {
+        self.handle.address
+    }
+
+    /// Cancelled once this connection must be closed. Who cancels it closes the connection.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.handle.closing.clone()
     }
 
     /// A request has arrived, and is in progress until the result is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> Busy {
-        self.admission.state().handshakes.remove(&self.number);
+        let mut state = self.admission.state();
+        self.handle.requests.fetch_add(1, Ordering::AcqRel);
+        state.handshakes.remove(&self.handle.number);
+        drop(state);
         Busy {
             admitted: Arc::clone(self),
         }
     }
 
-    /// Its handshake has finished.
-    pub(crate) fn establish(&self) {
+    /// Its handshake has finished. The result, when it is called, marks the caller as admitted: from then on, the connection is not
+    /// closed for another one.
+    pub(super) fn establish(&self) -> impl Fn() + Send + Sync + use<> {
         let mut state = self.admission.state();
-        state.handshakes.remove(&self.number);
-        state.known.add(self.address);
+        if let Some(handle) = state.handshakes.remove(&self.handle.number) {
+            state.strangers.insert(handle.number, handle);
+        }
+        drop(state);
+        let (admission, handle) = (Arc::clone(&self.admission), Arc::clone(&self.handle));
+        move || {
+            // Every call of the caller but the first ends here.
+            if handle.is_caller_admitted.load(Ordering::Acquire)
+                || handle.is_caller_admitted.swap(true, Ordering::AcqRel)
+            {
+                return;
+            }
+            let mut state = admission.state();
+            state.strangers.remove(&handle.number);
+            state.known.add(handle.address);
+        }
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        let mut state = self.admission.state();
-        state.handshakes.remove(&self.number);
-        state.total -= 1;
-        if let Some(count) = state.by_address.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                state.by_address.remove(&self.address);
-            }
-        }
+        self.admission.state().release(&self.handle);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::FutureExt;
     use std::net::Ipv4Addr;
 
     const MEMBER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -293,7 +364,7 @@ mod tests {
     }
 
     fn is_stopped(admitted: &Admitted) -> bool {
-        admitted.stopped().now_or_never().is_some()
+        admitted.closing().is_cancelled()
     }
 
     #[test]
@@ -304,8 +375,14 @@ mod tests {
         let idle = admission.admit(STRANGER).expect("it is admitted");
         let next = admission.admit(STRANGER).expect("it is admitted");
         assert!(is_stopped(&idle) && !is_stopped(&busy) && !is_stopped(&next));
+        // Over HTTP/2, a connection has several requests.
+        let second_request = busy.begin_request();
         drop(request);
-        drop(idle);
+        drop((idle, next));
+        let next = admission.admit(STRANGER).expect("it is admitted");
+        let further = admission.admit(STRANGER).expect("it is admitted");
+        assert!(is_stopped(&next) && !is_stopped(&busy));
+        drop((second_request, further));
         drop(admission.admit(STRANGER).expect("it is admitted"));
         assert!(is_stopped(&busy), "it is the oldest one");
         drop((busy, next));
@@ -315,20 +392,81 @@ mod tests {
         );
     }
 
+    /// A connection of an admitted caller.
+    fn of_admitted_caller(admission: &Arc<Admission>, address: IpAddr) -> Option<Admitted> {
+        let admitted = admission.admit(address)?;
+        admitted.establish()();
+        Some(admitted)
+    }
+
     #[test]
-    fn connections_have_bounds_in_total_and_by_address() {
+    fn connections_of_admitted_callers_have_bounds_in_total_and_by_address() {
         let admission = admission(3, 2, 3);
-        let first = admission.admit(STRANGER).expect("the first one");
-        let second = admission.admit(STRANGER).expect("the second one");
+        let first = of_admitted_caller(&admission, STRANGER).expect("the first one");
+        let second = of_admitted_caller(&admission, STRANGER).expect("the second one");
         assert!(admission.admit(STRANGER).is_none(), "from one address");
-        let third = admission.admit(MEMBER).expect("from another address");
+        let third = of_admitted_caller(&admission, MEMBER).expect("from another address");
         assert!(admission.admit(MEMBER).is_none(), "in total");
+        assert!(!is_stopped(&first) && !is_stopped(&second) && !is_stopped(&third));
         drop(first);
         assert!(admission.admit(MEMBER).is_some());
         drop((second, third));
         let state = admission.state();
         assert_eq!((state.total, state.handshakes.len()), (0, 0));
         assert!(state.by_address.is_empty());
+    }
+
+    #[test]
+    fn at_the_limit_a_new_connection_takes_the_place_of_the_oldest_stranger() {
+        let admission = admission(3, 3, 3);
+        let member = of_admitted_caller(&admission, MEMBER).expect("a member");
+        let strangers = [STRANGER; 2].map(|address| admission.admit(address).expect("a stranger"));
+        let marks = strangers.each_ref().map(Admitted::establish);
+        let next = of_admitted_caller(&admission, MEMBER).expect("another member");
+        assert_eq!(strangers.each_ref().map(is_stopped), [true, false]);
+        // A stranger whose call is admitted after all keeps its connection.
+        marks[1]();
+        assert!(admission.admit(STRANGER).is_none());
+        assert!(!is_stopped(&member) && !is_stopped(&next) && !is_stopped(&strangers[1]));
+        // The one that was closed no longer counts, so its end changes nothing.
+        assert_eq!(admission.usage().total, 3);
+        let [first, second] = strangers;
+        marks[0]();
+        drop(first);
+        assert_eq!(admission.usage().total, 3);
+        drop((second, member, next));
+        let state = admission.state();
+        assert_eq!((state.total, state.strangers.len()), (0, 0));
+        assert!(state.by_address.is_empty());
+    }
+
+    #[test]
+    fn an_address_at_its_limit_closes_its_own_connections_only() {
+        let admission = admission(9, 2, 9);
+        let other = admission.admit(MEMBER).expect("it is admitted");
+        let strangers = [STRANGER; 3].map(|address| admission.admit(address).expect("a stranger"));
+        let stopped = strangers.each_ref().map(is_stopped);
+        assert_eq!((stopped, is_stopped(&other)), ([true, false, false], false));
+    }
+
+    #[test]
+    fn strangers_from_the_address_of_an_admitted_caller_are_closed_last() {
+        let admission = admission(3, 3, 3);
+        let member = of_admitted_caller(&admission, MEMBER).expect("a member");
+        let reconnecting = admission.admit(MEMBER).expect("it is admitted");
+        let _mark = reconnecting.establish();
+        let stranger = admission.admit(STRANGER).expect("it is admitted");
+        let next = admission.admit(STRANGER).expect("it is admitted");
+        assert!(is_stopped(&stranger) && !is_stopped(&reconnecting));
+        drop((member, next));
+    }
+
+    #[test]
+    fn the_bounds_of_every_port_leave_room_for_a_second_address() {
+        for port in [Port::Clients, Port::Peers, Port::Http, Port::Admin] {
+            let bounds = Bounds::of(port);
+            assert_eq!(bounds.address_max, bounds.total_max / 2, "{port:?}");
+        }
     }
 
     #[test]
@@ -340,10 +478,9 @@ mod tests {
     }
 
     #[test]
-    fn established_connections_stay_and_handshakes_of_known_addresses_are_stopped_last() {
+    fn connections_of_admitted_callers_stay_and_handshakes_of_known_addresses_are_stopped_last() {
         let admission = admission(9, 9, 2);
-        let established = admission.admit(MEMBER).expect("it is admitted");
-        established.establish();
+        let established = of_admitted_caller(&admission, MEMBER).expect("it is admitted");
         let known = admission.admit(MEMBER).expect("it is admitted");
         let unknown = admission.admit(STRANGER).expect("it is admitted");
         let next = admission.admit(STRANGER).expect("it is admitted");

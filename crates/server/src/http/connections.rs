@@ -1,25 +1,30 @@
-//! HTTP/1 connections, bounded in number and in idle time.
+//! Connections over HTTP, bounded in number and in idle time.
 
 use super::{HttpServices, router, starting_router};
-use crate::connections::{Admission, Admitted, Bounds, next};
-use crate::limits::{HTTP_BUFFER_BYTES_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
+use crate::connections::{Admission, Admitted, Bounds, Http2Bounds, next, serve_http};
+use crate::limits::{
+    HTTP_CONNECTION_WINDOW_BYTES, HTTP_STREAM_WINDOW_BYTES, HTTP_STREAMS_MAX, STOP_GRACE,
+};
 use crate::tls::{Port, Tls, caller_of};
 use axum::Router;
 use axum::extract::Request;
 use flotilla_replica::Caller;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::util::MapRequest;
+
+const HTTP_2: Http2Bounds = Http2Bounds {
+    streams_max: HTTP_STREAMS_MAX,
+    stream_window_bytes: HTTP_STREAM_WINDOW_BYTES,
+    connection_window_bytes: HTTP_CONNECTION_WINDOW_BYTES,
+};
 
 /// Serves HTTP until `shutdown` is cancelled and the requests in progress are answered. That is
 /// later than `context.shutdown`: a stopping node still answers readiness probes.
@@ -89,7 +94,8 @@ async fn accept(
 }
 
 impl ConnectionHandler {
-    /// Serves one connection, over TLS if the node has certificates, until it is stopped for another one.
+    /// Serves one connection, over TLS if the node has certificates, until it is closed for another one, or because its caller reads
+    /// none of its responses while others need the memory.
     async fn serve_connection(self, stream: TcpStream, admitted: Admitted) {
         let admitted = Arc::new(admitted);
         let serving = async {
@@ -101,58 +107,39 @@ impl ConnectionHandler {
                 self.connection(stream, caller, &admitted).await;
             }
         };
+        let closing = admitted.closing();
         tokio::select! {
             () = serving => {}
-            () = admitted.stopped() => {}
+            () = closing.cancelled() => {}
         }
     }
 
-    /// Serves the requests of the caller, until it reads none of its responses while others need the memory.
+    /// Serves the requests of the caller.
     async fn connection<S>(&self, stream: S, caller: Caller, admitted: &Arc<Admitted>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let closing = CancellationToken::new();
-        let caller = caller.with_closing(closing.clone());
+        let caller = caller
+            .with_address(admitted.address())
+            .with_closing(admitted.closing());
         let admitted = Arc::clone(admitted);
-        let service = MapRequest::new(
-            self.router.clone(),
-            move |mut request: Request<Incoming>| {
-                request.extensions_mut().insert(caller.clone());
-                request.extensions_mut().insert(admitted.clone());
-                request
-            },
-        );
+        let router = self.router.clone();
+        let service = MapRequest::new(router, move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(caller.clone());
+            request.extensions_mut().insert(admitted.clone());
+            request
+        });
+        let serving = serve_http(stream, service, HTTP_2, &self.shutdown);
+        tokio::pin!(serving);
         tokio::select! {
-            () = connection(stream, service, &self.shutdown) => {}
-            () = closing.cancelled() => {}
+            () = &mut serving => {}
+            () = stop_grace(&self.shutdown) => {}
         }
     }
 }
 
-/// Serves one connection; at shutdown it ends after the request in progress.
-async fn connection<S>(
-    stream: S,
-    service: MapRequest<Router, impl Fn(Request<Incoming>) -> Request<Incoming> + Clone>,
-    shutdown: &CancellationToken,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let service = TowerToHyperService::new(service);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HTTP_HEADERS_DEADLINE)
-        .max_buf_size(HTTP_BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            timeout(STOP_GRACE, connection).await.unwrap_or(Ok(()))
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "an HTTP connection broke");
-    }
+/// Waits until connections are cut after a shutdown.
+async fn stop_grace(shutdown: &CancellationToken) {
+    shutdown.cancelled().await;
+    sleep(STOP_GRACE).await;
 }

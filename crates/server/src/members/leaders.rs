@@ -125,3 +125,51 @@ impl LeaderClients {
         Ok(channel)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_api::v1::AwaitRequest;
+    use flotilla_replica::{Arrivals, HostServices};
+    use hyper_util::rt::TokioIo;
+    use std::io;
+    use tokio::io::{AsyncReadExt, duplex};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+    use tower::service_fn;
+
+    /// Connects to a machine that answers nothing after the connection is open, and does not close it.
+    struct Vanished;
+
+    impl Sockets for Vanished {
+        fn channel(&self, endpoint: &Endpoint) -> Channel {
+            endpoint.connect_with_connector_lazy(service_fn(async |_| {
+                let (near, mut far) = duplex(1 << 16);
+                tokio::spawn(
+                    async move { while matches!(far.read(&mut [0; 64]).await, Ok(1..)) {} },
+                );
+                Ok::<_, io::Error>(TokioIo::new(near))
+            }))
+        }
+
+        fn accept(&self, _: TcpListener) -> Arrivals {
+            unreachable!("nothing connects to it")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_forwarded_poll_ends_soon_after_the_machine_of_the_leader_has_vanished() {
+        let services = HostServices::default();
+        let clients = LeaderClients::new(NodeId(1), services.handle(), Arc::new(Vanished));
+        for channel_use in [ChannelUse::EmbeddedWorkers, ChannelUse::ForwardedPolls] {
+            let channel = clients
+                .channel("leader:1", channel_use)
+                .expect("an address");
+            let mut workers = WorkerServiceClient::new(channel);
+            let poll = workers.r#await(AwaitRequest::default());
+            let ended = timeout(3 * LEADER_KEEPALIVE, poll).await;
+            let answer = ended.expect("it does not wait for its deadline");
+            assert!(answer.is_err(), "{answer:?}");
+        }
+    }
+}

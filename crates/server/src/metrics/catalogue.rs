@@ -96,6 +96,8 @@ metrics! {
         "Terms that began since the node first knew one.";
     RAFT_LEADER_CHANGES Counter "flotilla_raft_leader_changes_total" [] "changes"
         "Leader changes that the node has seen.";
+    RAFT_TIMING_DIFFERS Gauge "flotilla_raft_timing_differs" [] "0 or 1"
+        "1 while the node's setting `election_ms` differs from that of the leader that it follows.";
     RAFT_SNAPSHOTS Counter "flotilla_raft_snapshots_total" ["kind"] "snapshots"
         "Snapshots that the node `created` from its own state or `installed` from another member, \
          and those that it `refused` because another one was being installed.";
@@ -216,7 +218,10 @@ metrics! {
          that the system sets.";
     MEMORY_RESERVED Gauge "flotilla_memory_reserved_bytes" ["owner"] "bytes"
         "Reserved memory, by owner: `requests` and `reads` in progress, open `worker_streams`, \
-         messages that they have received (`worker_messages`), unsent `responses`, unsent results of watches (`views`), calls on the operators' port (`admin`) and calls of `wasm` actions.";
+         messages that they have received (`worker_messages`), unsent `responses`, unsent results \
+         of watches (`views`), calls on the operators' port (`admin`), calls of `wasm` actions, \
+         `compilations` of their modules, compiled `modules`, commands in the leader's `queue`, \
+         commands on the way to the leader (`forwards`), and `snapshots` that are sent or received.";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
         "Memory that can be reserved for each owner; when it is used up, requests are shed and streams wait.";
 

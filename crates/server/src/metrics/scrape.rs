@@ -6,6 +6,7 @@ use super::page::{Number, Page};
 use super::process::Process;
 use super::state::State;
 use crate::context::Context;
+use crate::limits::METRICS_PAGE_REUSE_MAX;
 use crate::readiness;
 use bytes::Bytes;
 use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
@@ -13,13 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 /// A field of a store's figures that a metric exposes.
 type Figure = fn(&StoreFigures) -> Number;
 
 /// The last page, and how many have been begun.
 ///
-/// Pages are written one after the other, because each reads tables. Callers that arrive meanwhile share the next one.
+/// Pages are written one after the other, because each reads tables. Callers that arrive meanwhile share the next one, and
+/// a page serves later callers for a moment, so that many of them cost no more than one.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     begun_count: AtomicU64,
@@ -30,25 +33,30 @@ pub(crate) struct Pages {
 struct WrittenPage {
     /// The first page has number 1.
     number: u64,
+    /// When it was begun.
+    begun: Option<Instant>,
     /// Shared by its callers.
     text: Bytes,
 }
 
 impl Pages {
-    /// A page that is begun after this call; `None` if the thread that wrote it failed.
+    /// A page that is begun after this call, or a moment before it; `None` if the thread that wrote it failed.
     async fn next(&self, write: impl FnOnce() -> String + Send + 'static) -> Option<Bytes> {
         let begun_before = self.begun_count.load(Ordering::Acquire);
         // Held until the page is written, even if the caller is gone.
         let mut last = self.last.clone().lock_owned().await;
-        if last.number > begun_before {
+        let is_new = |begun: Instant| begun.elapsed() < METRICS_PAGE_REUSE_MAX;
+        if last.number > begun_before || last.begun.is_some_and(is_new) {
             return Some(last.text.clone());
         }
         let number = self.begun_count.fetch_add(1, Ordering::AcqRel) + 1;
+        let begun = Some(Instant::now());
         // It asks the disk and reads tables.
         let written = tokio::task::spawn_blocking(move || {
             let text = Bytes::from(write());
             *last = WrittenPage {
                 number,
+                begun,
                 text: text.clone(),
             };
             text
@@ -75,7 +83,7 @@ fn write(context: &Context) -> String {
     wasm(&mut page, metrics);
     stores(&mut page, &gauges);
     requests(&mut page, metrics);
-    memory(&mut page, context);
+    memory(&mut page, context, &gauges);
     access(&mut page, context);
     machine(&mut page, metrics, &gauges);
     page.into_text()
@@ -124,6 +132,8 @@ fn raft_counters(page: &mut Page, context: &Context) {
     let metrics = &context.metrics;
     let counters = context.node_gateway.home().replica().counters();
     page.one(&RAFT_ELECTIONS, metrics.elections.load(Ordering::Relaxed));
+    let mismatch = context.node_gateway.home().replica().timing_mismatch();
+    page.one(&RAFT_TIMING_DIFFERS, mismatch.is_some());
     let changes = metrics.leader_changes.load(Ordering::Relaxed);
     page.one(&RAFT_LEADER_CHANGES, changes);
     let (made, installed) = (counters.snapshots_made, counters.snapshots_installed);
@@ -265,12 +275,13 @@ fn requests(page: &mut Page, metrics: &Metrics) {
     page.one(&WATCH_READS, watch_reads);
 }
 
-fn memory(page: &mut Page, context: &Context) {
+fn memory(page: &mut Page, context: &Context, gauges: &Gauges) {
     page.one(&MEMORY_MAX, context.memory.bytes_max);
-    let pools = context.memory.pools();
-    let reserved = pools.map(|(owner, pool)| ([owner], pool.bytes_reserved().into()));
+    let code_bytes = context.modules.code_bytes();
+    let owners = context.memory.by_owner(gauges, code_bytes);
+    let reserved = owners.iter().map(|one| ([one.owner], one.bytes.into()));
     page.many(&MEMORY_RESERVED, reserved);
-    let max = pools.map(|(owner, pool)| ([owner], pool.bytes_max().into()));
+    let max = owners.iter().map(|one| ([one.owner], one.bytes_max.into()));
     page.many(&MEMORY_RESERVED_MAX, max);
 }
 
@@ -323,6 +334,9 @@ mod tests {
             }
         });
         (&mut has_begun).await.expect("it is written");
+        // The first page becomes too old for those who wait, so they need the next one.
+        tokio::time::pause();
+        tokio::time::advance(METRICS_PAGE_REUSE_MAX).await;
         let others = (0..10).map(|number| {
             let pages = pages.clone();
             tokio::spawn(async move { pages.next(move || number.to_string()).await })
@@ -341,7 +355,17 @@ mod tests {
         assert!(shared.iter().all(|one| *one == shared[0]), "{shared:?}");
         assert_eq!(first.await.unwrap(), Some(Bytes::from("first")));
         assert_eq!(pages.begun_count.load(Ordering::Acquire), 2);
-        let later = pages.next(|| "later".to_owned()).await;
-        assert_eq!(later, Some(Bytes::from("later")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_serves_further_callers_for_a_moment() {
+        let pages = Pages::default();
+        let write = async |text: &'static str| pages.next(move || text.to_owned()).await;
+        assert_eq!(write("first").await, Some(Bytes::from("first")));
+        tokio::time::advance(METRICS_PAGE_REUSE_MAX / 2).await;
+        assert_eq!(write("second").await, Some(Bytes::from("first")));
+        tokio::time::advance(METRICS_PAGE_REUSE_MAX).await;
+        assert_eq!(write("third").await, Some(Bytes::from("third")));
+        assert_eq!(pages.begun_count.load(Ordering::Acquire), 2);
     }
 }

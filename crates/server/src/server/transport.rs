@@ -2,7 +2,7 @@
 
 use super::ServerError;
 use crate::context::Context;
-use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
+use crate::limits::{CONNECTION_STREAMS_MAX, KEEPALIVE, MESSAGE_BYTES_MAX};
 use crate::memory::MemoryPool;
 use crate::middleware::{Middleware, PortMemory};
 use crate::receiving::{Receiver, StreamPools};
@@ -23,7 +23,6 @@ use flotilla_leader::Hub;
 use flotilla_replica::Arrivals;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::body::Body;
@@ -32,8 +31,6 @@ use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 use tonic::service::Routes;
 use tower::util::MapRequestLayer;
 
-/// The interval of keepalive pings on a silent connection, and their timeout.
-pub(super) const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Flow control: the unread bytes that a client may send on one stream.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 /// Flow control: the unread bytes on all streams of a connection.

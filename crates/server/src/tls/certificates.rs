@@ -117,7 +117,7 @@ impl Certificates {
         Ok(Self {
             clients: server(client_verifier(&[Usage::Client], true), &[HTTP_2]),
             peers: server(client_verifier(&Usage::ALL, true), &[HTTP_2]),
-            http: server(client_verifier(&[Usage::Client], false), &[HTTP_1]),
+            http: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
             admin: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
             to_nodes: client_config(&provider, server_verifier(&[Usage::Server]), own.clone()),
             to_peers: client_config(&provider, server_verifier(&Usage::ALL), own.clone()),

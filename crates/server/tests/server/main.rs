@@ -27,6 +27,7 @@ mod schedules;
 mod schemas;
 mod serving;
 mod standstill;
+mod strangers;
 mod streams;
 mod triggers;
 mod wait;

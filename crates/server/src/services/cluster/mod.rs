@@ -75,11 +75,14 @@ impl ClusterService for Clusters {
         serve_call(&context, request, async |_, _| {
             let replica = context.gateway.home().replica();
             let (status, awaited) = (replica.status().await, replica.awaited());
+            let fatal = replica.fatal().borrow().clone();
+            let stop_reason = fatal.map(|error| format!("{error}; {}", error.hint()));
             let settings = settings::read(&context);
             let message = convert::cluster::message(status, context.node);
             Ok(v1::ClusterStatus {
                 settings,
                 awaited: awaited.unwrap_or_default(),
+                stop_reason: stop_reason.unwrap_or_default(),
                 ..message
             })
         })
