@@ -8,7 +8,7 @@ use crate::tls::Port;
 use nix::sys::resource::{Resource, getrlimit};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -144,7 +144,8 @@ impl Known {
 #[derive(Debug)]
 struct Handle {
     address: IpAddr,
-    number: u64,
+    /// Grows with each connection, and with the end of its requests over HTTP. Changed only while the state is locked.
+    number: AtomicU64,
     /// Cancelled once the connection must be closed.
     closing: CancellationToken,
     is_caller_admitted: AtomicBool,
@@ -166,7 +167,10 @@ impl Drop for Busy {
         let mut state = admission.state();
         let was_last = handle.requests.fetch_sub(1, Ordering::AcqRel) == 1;
         if was_last && !handle.has_ended.load(Ordering::Acquire) {
-            state.handshakes.insert(handle.number, Arc::clone(handle));
+            // It has not been idle for longer than others.
+            let number = state.next_number();
+            handle.number.store(number, Ordering::Release);
+            state.handshakes.insert(number, Arc::clone(handle));
         }
     }
 }
@@ -202,11 +206,10 @@ impl Admission {
         }
         state.total += 1;
         *state.by_address.entry(address).or_default() += 1;
-        let number = state.number_next;
-        state.number_next += 1;
+        let number = state.next_number();
         let handle = Arc::new(Handle {
             address,
-            number,
+            number: AtomicU64::new(number),
             closing: CancellationToken::new(),
             is_caller_admitted: AtomicBool::new(false),
             requests: AtomicUsize::new(0),
@@ -247,10 +250,28 @@ fn oldest(
     let unknown = Some(first)
         .filter(is_unknown)
         .or_else(|| allowed.find(is_unknown));
-    Some(unknown.unwrap_or(first).number)
+    Some(unknown.unwrap_or(first).number())
+}
+
+impl Handle {
+    /// Whether this is the first permitted call.
+    fn mark_admitted(&self) -> bool {
+        let is_admitted = &self.is_caller_admitted;
+        // Every call but the first only reads.
+        !is_admitted.load(Ordering::Acquire) && !is_admitted.swap(true, Ordering::AcqRel)
+    }
+
+    fn number(&self) -> u64 {
+        self.number.load(Ordering::Acquire)
+    }
 }
 
 impl State {
+    fn next_number(&mut self) -> u64 {
+        self.number_next += 1;
+        self.number_next
+    }
+
     /// Closes the oldest connection that `may_close` allows; `None` if all of them stay.
     fn close_oldest(&mut self, may_close: impl Fn(&Handle) -> bool) -> Option<()> {
         let by_kind = [&self.handshakes, &self.strangers]
@@ -284,8 +305,9 @@ impl State {
         if handle.has_ended.swap(true, Ordering::AcqRel) {
             return;
         }
-        self.handshakes.remove(&handle.number);
-        self.strangers.remove(&handle.number);
+        let number = handle.number();
+        self.handshakes.remove(&number);
+        self.strangers.remove(&number);
         self.total -= 1;
         if let Some(count) = self.by_address.get_mut(&handle.address) {
             *count -= 1;
@@ -302,7 +324,7 @@ impl Admitted {
         self.handle.address
     }
 
-    /// Cancelled once this connection must be closed. Who cancels it closes the connection.
+    /// Cancelled once this connection must be closed. Cancelling it closes the connection.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.handle.closing.clone()
     }
@@ -311,31 +333,40 @@ impl Admitted {
     pub(crate) fn begin_request(self: &Arc<Self>) -> Busy {
         let mut state = self.admission.state();
         self.handle.requests.fetch_add(1, Ordering::AcqRel);
-        state.handshakes.remove(&self.handle.number);
+        state.handshakes.remove(&self.handle.number());
         drop(state);
         Busy {
             admitted: Arc::clone(self),
         }
     }
 
-    /// Its handshake has finished. The result, when it is called, marks the caller as admitted: from then on, the connection is not
+    /// For a connection over HTTP, which may be closed between two requests: calling the result marks its address as that of a
+    /// permitted caller, whose connections are closed last.
+    pub(crate) fn mark_known(&self) -> impl Fn() + Send + Sync + use<> {
+        let (admission, handle) = (Arc::clone(&self.admission), Arc::clone(&self.handle));
+        move || {
+            if handle.mark_admitted() {
+                admission.state().known.add(handle.address);
+            }
+        }
+    }
+
+    /// Its handshake has finished. Calling the result marks the caller as admitted: from then on, the connection is not
     /// closed for another one.
     pub(super) fn establish(&self) -> impl Fn() + Send + Sync + use<> {
         let mut state = self.admission.state();
-        if let Some(handle) = state.handshakes.remove(&self.handle.number) {
-            state.strangers.insert(handle.number, handle);
+        let number = self.handle.number();
+        if let Some(handle) = state.handshakes.remove(&number) {
+            state.strangers.insert(number, handle);
         }
         drop(state);
         let (admission, handle) = (Arc::clone(&self.admission), Arc::clone(&self.handle));
         move || {
-            // Every call of the caller but the first ends here.
-            if handle.is_caller_admitted.load(Ordering::Acquire)
-                || handle.is_caller_admitted.swap(true, Ordering::AcqRel)
-            {
+            if !handle.mark_admitted() {
                 return;
             }
             let mut state = admission.state();
-            state.strangers.remove(&handle.number);
+            state.strangers.remove(&handle.number());
             state.known.add(handle.address);
         }
     }
@@ -365,6 +396,22 @@ mod tests {
 
     fn is_stopped(admitted: &Admitted) -> bool {
         admitted.closing().is_cancelled()
+    }
+
+    #[test]
+    fn over_http_the_connection_that_was_idle_for_longest_is_closed_and_known_addresses_last() {
+        let admission = admission(9, 9, 2);
+        let [first, second] = [STRANGER; 2]
+            .map(|address| Arc::new(admission.admit(address).expect("it is admitted")));
+        drop(first.begin_request());
+        let third = admission.admit(STRANGER).expect("it is admitted");
+        assert!(is_stopped(&second) && !is_stopped(&first));
+        drop((first, second, third));
+        let known = Arc::new(admission.admit(MEMBER).expect("it is admitted"));
+        known.mark_known()();
+        let unknown = admission.admit(STRANGER).expect("it is admitted");
+        let next = admission.admit(STRANGER).expect("it is admitted");
+        assert!(is_stopped(&unknown) && !is_stopped(&known) && !is_stopped(&next));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Serves a connection with HTTP/1.1 or HTTP/2, whichever its client speaks.
+//! Serves a connection over HTTP/1.1 or HTTP/2, as its client chooses.
 
 use super::stalling::Stalling;
 use crate::limits::{
-    HTTP_BUFFER_BYTES_MAX, HTTP_HEADERS_BYTES_MAX, HTTP_HEADERS_DEADLINE, KEEPALIVE,
+    HTTP_BUFFER_BYTES_MAX, HTTP_HEADERS_BYTES_MAX, HTTP_HEADERS_DEADLINE, KEEPALIVE, STOP_GRACE,
 };
 use axum::Router;
 use axum::extract::Request;
@@ -11,6 +11,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::util::MapRequest;
 
@@ -45,7 +46,8 @@ pub(crate) async fn serve_http<S>(
         ended = &mut connection => ended,
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            // One that does not end in time is cut.
+            timeout(STOP_GRACE, connection).await.unwrap_or(Ok(()))
         }
     };
     if let Err(error) = ended {
@@ -81,7 +83,6 @@ mod tests {
     use std::collections::BTreeMap;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::task::JoinHandle;
-    use tokio::time::timeout;
 
     const BOUNDS: Http2Bounds = Http2Bounds {
         streams_max: 12,

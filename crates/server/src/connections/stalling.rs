@@ -1,6 +1,6 @@
-//! Ends connections whose clients do not read.
+//! Ends connections whose clients do not read, or do not begin.
 
-use crate::limits::HTTP_WRITE_STALL_MAX;
+use crate::limits::{HTTP_HEADERS_DEADLINE, HTTP_WRITE_STALL_MAX};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,11 +8,53 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// A connection whose writes fail once one has made no progress for [`HTTP_WRITE_STALL_MAX`]: a client that does not read would
-/// otherwise keep its response in memory for as long as it likes. HTTP/2 needs this less: such a client answers no pings.
+/// otherwise keep its response in memory indefinitely. With HTTP/2, pings usually detect such a client earlier.
+///
+/// A read fails if the client has not begun to speak a version of HTTP within [`HTTP_HEADERS_DEADLINE`]: until then, the server
+/// has no other deadline.
 pub(super) struct Stalling<S> {
     stream: S,
-    /// Of the write that waits for the client.
+    /// The deadline of the write that waits for the client.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// `None` once the client has chosen a version of HTTP.
+    beginning: Option<Beginning>,
+}
+
+/// What a client over HTTP/2 sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A client that has not shown yet which version of HTTP it speaks.
+struct Beginning {
+    /// The bytes of the preface that have arrived.
+    matched: usize,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Beginning {
+    fn new() -> Self {
+        Self {
+            matched: 0,
+            deadline: Box::pin(sleep(HTTP_HEADERS_DEADLINE)),
+        }
+    }
+
+    /// Whether the version is known, now that these bytes have arrived.
+    fn has_ended(&mut self, bytes: &[u8]) -> bool {
+        let rest = &PREFACE[self.matched..];
+        let count = bytes.len().min(rest.len());
+        let is_http_1 = bytes[..count] != rest[..count];
+        self.matched += count;
+        is_http_1 || self.matched == PREFACE.len()
+    }
+
+    /// Fails at the deadline, at which the reader is woken.
+    fn check_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.deadline.as_mut().poll(context).is_pending() {
+            return Ok(());
+        }
+        let message = "the client did not begin a request in time";
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    }
 }
 
 impl<S> Stalling<S> {
@@ -20,6 +62,7 @@ impl<S> Stalling<S> {
         Self {
             stream,
             deadline: None,
+            beginning: Some(Beginning::new()),
         }
     }
 
@@ -47,7 +90,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let bytes_before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if let Some(beginning) = &mut self.beginning {
+            if beginning.has_ended(&buffer.filled()[bytes_before..]) {
+                self.beginning = None;
+            } else if read.is_pending() {
+                beginning.check_deadline(context)?;
+            }
+        }
+        read
     }
 }
 
@@ -108,5 +160,27 @@ mod tests {
         let written = timeout(2 * HTTP_WRITE_STALL_MAX, server.write_all(&[0; 32])).await;
         let kind = written.expect("it ends").map_err(|error| error.kind());
         assert_eq!(kind, Err(io::ErrorKind::TimedOut));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_begin_is_disconnected() {
+        for sent in [&b""[..], b"PRI * HTT"] {
+            let (mut client, server) = duplex(64);
+            client.write_all(sent).await.expect("it is open");
+            let mut server = Stalling::new(server);
+            let mut received = Vec::new();
+            let read = timeout(2 * HTTP_HEADERS_DEADLINE, server.read_to_end(&mut received)).await;
+            let kind = read.expect("it ends").map_err(|error| error.kind());
+            assert_eq!(kind, Err(io::ErrorKind::TimedOut), "{sent:?}");
+        }
+        // From then on, the protocols have their own deadlines.
+        for sent in [&b"GET"[..], PREFACE, b"PRI / HTTP/1.1"] {
+            let (mut client, server) = duplex(64);
+            client.write_all(sent).await.expect("it is open");
+            let mut server = Stalling::new(server);
+            let mut received = Vec::new();
+            let read = timeout(2 * HTTP_HEADERS_DEADLINE, server.read_to_end(&mut received)).await;
+            assert!(read.is_err(), "{sent:?}");
+        }
     }
 }

@@ -2,9 +2,7 @@
 
 use super::{HttpServices, router, starting_router};
 use crate::connections::{Admission, Admitted, Bounds, Http2Bounds, next, serve_http};
-use crate::limits::{
-    HTTP_CONNECTION_WINDOW_BYTES, HTTP_STREAM_WINDOW_BYTES, HTTP_STREAMS_MAX, STOP_GRACE,
-};
+use crate::limits::{HTTP_CONNECTION_WINDOW_BYTES, HTTP_STREAM_WINDOW_BYTES, HTTP_STREAMS_MAX};
 use crate::tls::{Port, Tls, caller_of};
 use axum::Router;
 use axum::extract::Request;
@@ -15,7 +13,6 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::util::MapRequest;
@@ -94,8 +91,8 @@ async fn accept(
 }
 
 impl ConnectionHandler {
-    /// Serves one connection, over TLS if the node has certificates, until it is closed for another one, or because its caller reads
-    /// none of its responses while others need the memory.
+    /// Serves one connection, over TLS if the node has certificates, until it is closed for another one, or because its
+    /// caller does not read its responses while others need the memory.
     async fn serve_connection(self, stream: TcpStream, admitted: Admitted) {
         let admitted = Arc::new(admitted);
         let serving = async {
@@ -121,7 +118,8 @@ impl ConnectionHandler {
     {
         let caller = caller
             .with_address(admitted.address())
-            .with_closing(admitted.closing());
+            .with_closing(admitted.closing())
+            .with_admission(admitted.mark_known());
         let admitted = Arc::clone(admitted);
         let router = self.router.clone();
         let service = MapRequest::new(router, move |mut request: Request<Incoming>| {
@@ -129,17 +127,6 @@ impl ConnectionHandler {
             request.extensions_mut().insert(admitted.clone());
             request
         });
-        let serving = serve_http(stream, service, HTTP_2, &self.shutdown);
-        tokio::pin!(serving);
-        tokio::select! {
-            () = &mut serving => {}
-            () = stop_grace(&self.shutdown) => {}
-        }
+        serve_http(stream, service, HTTP_2, &self.shutdown).await;
     }
-}
-
-/// Waits until connections are cut after a shutdown.
-async fn stop_grace(shutdown: &CancellationToken) {
-    shutdown.cancelled().await;
-    sleep(STOP_GRACE).await;
 }

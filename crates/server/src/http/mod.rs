@@ -2,6 +2,7 @@
 
 mod api;
 mod connections;
+mod keep_connection;
 mod probes;
 mod problem;
 mod reference;
@@ -57,6 +58,7 @@ fn router(served: &HttpServices) -> Router {
         .fallback(async || Problem::from(path_not_found()))
         .method_not_allowed_fallback(async || wrong_method())
         .layer(from_fn(set_request_id::set_request_id))
+        .layer(from_fn(keep_connection::keep_connection))
         .with_state(served.context.clone())
 }
 

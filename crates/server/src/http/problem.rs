@@ -20,7 +20,7 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 /// The prefix of the URNs that identify error codes.
 const TYPE_PREFIX: &str = "urn:problem-type:flotilla:";
 
-/// The rejections of a change that depends on a version.
+/// The rejections of a change whose condition is not met.
 const PRECONDITIONS: [RejectionCode; 2] =
     [RejectionCode::KeyExists, RejectionCode::KeyVersionMismatch];
 
@@ -78,7 +78,7 @@ impl Problem {
         }
     }
 
-    /// The problem of a call whose headers say on which version it depends (H10).
+    /// The problem of a conditional call (H10).
     pub(super) fn of_conditional_call(self) -> Self {
         let is_condition = PRECONDITIONS.iter().any(|code| code.as_str() == self.code);
         let status = match is_condition {

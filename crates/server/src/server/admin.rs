@@ -32,8 +32,8 @@ const HTTP_2: Http2Bounds = Http2Bounds {
     connection_window_bytes: ADMIN_CONNECTION_WINDOW_BYTES,
 };
 
-/// Serves operators until `shutdown`, which is later than `context.shutdown`: a stopping node still answers probes. Not with
-/// tonic's server, which gives each connection over HTTP/1 a buffer of 400 KiB.
+/// Serves operators until `shutdown`, which is later than `context.shutdown`: a stopping node still answers probes. Does
+/// not use tonic's server, which gives each connection over HTTP/1 a buffer of 400 KiB.
 pub(super) fn serve(
     context: &Arc<Context>,
     arriving: Arrivals,

@@ -13,13 +13,12 @@ use crate::errors::{Refusal, ServerCode};
 use crate::http::path_not_found;
 use crate::http::problem::Problem;
 use crate::limits::{QUERY_PARAMETERS_MAX, URI_BYTES_MAX};
+use axum::body::HttpBody as _;
 use axum::extract::{RawPathParams, Request};
-use axum::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
-};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, Uri};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use flotilla_api::json::REQUEST_ID;
 use flotilla_replica::Caller;
@@ -65,7 +64,8 @@ impl Api {
             return refused(Refusal::shutting_down());
         }
         let (parts, body) = request.into_parts();
-        let call = match self.prepare(route, parameters, &parts) {
+        let has_body = !body.is_end_stream();
+        let call = match self.prepare(route, parameters, (&parts, has_body)) {
             Ok(call) => call,
             Err(refusal) => return refused(refusal),
         };
@@ -90,7 +90,8 @@ impl Api {
             Ok(response) => to_http(response, is_conditional),
             Err(never) => match never {},
         };
-        if response.status().is_success() {
+        let status = response.status();
+        if status.is_success() || status == StatusCode::NOT_MODIFIED {
             self.add_node(response.headers_mut());
         }
         drop(in_progress);
@@ -111,12 +112,12 @@ impl Api {
         &self,
         route: &Arc<Route>,
         parameters: &RawPathParams,
-        parts: &Parts,
+        (parts, has_body): (&Parts, bool),
     ) -> Result<Call, Refusal> {
         origin::check(&self.context, route, parts)?;
         check_path(&parts.uri)?;
         let mut call = Call {
-            raw_field: raw_field(route, &parts.headers)?,
+            raw_field: raw_field(route, &parts.headers, has_body)?,
             ..Call::new(Arc::clone(route))
         };
         let values = parameters.into_iter().map(|(_, value)| value);
@@ -243,11 +244,11 @@ fn set_from_query(call: &mut Call, query: &str) -> Result<(), Refusal> {
 }
 
 /// The field that holds the whole body; `None` if the body is JSON or missing.
-fn raw_field(route: &Route, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
-    let has_body = headers.contains_key(TRANSFER_ENCODING)
-        || headers
-            .get(CONTENT_LENGTH)
-            .is_some_and(|length| length != "0");
+fn raw_field(
+    route: &Route,
+    headers: &HeaderMap,
+    has_body: bool,
+) -> Result<Option<String>, Refusal> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(refusals::encoded());
     }
@@ -307,7 +308,7 @@ fn call_uri(path: &str) -> Uri {
     Uri::from(path)
 }
 
-/// The response over HTTP: a problem if the call failed. The headers of a conditional call say on which version it depends.
+/// The response over HTTP: a problem if the call failed. A conditional call has `If-Match` or `If-None-Match`.
 pub(super) fn to_http(response: Response<Body>, is_conditional: bool) -> axum::response::Response {
     let leader = response.headers().get(FLO_LEADER).cloned();
     let mut response = match transcoder::failure(response.headers()) {
@@ -389,20 +390,20 @@ mod tests {
 
     #[test]
     fn a_body_needs_a_media_type_that_the_call_takes() {
-        let read = |call, media_type: Option<&str>, length: &str| {
-            let mut request = Request::builder().header(CONTENT_LENGTH, length);
+        let read = |call, media_type: Option<&str>, has_body| {
+            let mut request = Request::builder();
             if let Some(media_type) = media_type {
                 request = request.header(CONTENT_TYPE, media_type);
             }
             let (parts, ()) = request.body(()).expect("a request").into_parts();
-            raw_field(&route(call), &parts.headers)
+            raw_field(&route(call), &parts.headers, has_body)
         };
         let json = Some("application/json; charset=utf-8");
-        assert_eq!(read("/StartRun", json, "2"), Ok(None));
-        assert_eq!(read("/StartRun", None, "0"), Ok(None));
+        assert_eq!(read("/StartRun", json, true), Ok(None));
+        assert_eq!(read("/StartRun", None, false), Ok(None));
         let source = Ok(Some("source".to_owned()));
         assert_eq!(
-            read("/CreateWorkflow", Some("application/yaml"), "2"),
+            read("/CreateWorkflow", Some("application/yaml"), true),
             source
         );
         for (call, media_type) in [
@@ -411,11 +412,14 @@ mod tests {
             ("/StartRun", Some("application/yaml")),
             ("/StartRun", Some("application/x-www-form-urlencoded")),
         ] {
-            let refusal = read(call, media_type, "2").expect_err("it is refused");
+            let refusal = read(call, media_type, true).expect_err("it is refused");
             assert_eq!(refusal.reason(), "media_type_unsupported", "{media_type:?}");
         }
         let form = Some("application/x-www-form-urlencoded");
-        assert!(read("/StartRun", form, "0").is_err(), "even without a body");
+        assert!(
+            read("/StartRun", form, false).is_err(),
+            "even without a body"
+        );
     }
 
     #[test]

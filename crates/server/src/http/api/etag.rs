@@ -1,4 +1,4 @@
-//! Entity tags: reads of what has changed, and writes of a known version (H10).
+//! Entity tags: reads that skip a known response, and writes that expect a version (H10).
 
 use super::refusals::invalid_header;
 use super::transcoder::Call;
@@ -11,12 +11,12 @@ use std::fmt::Write;
 
 /// The tags that a header may list.
 const TAGS_MAX: usize = 8;
-/// Stands for the tag of whatever exists.
+/// Matches any tag.
 const ANY: &str = "*";
 /// The bytes of a digest that make a tag.
 const DIGEST_BYTES: usize = 16;
 
-/// The tags of responses that the caller of a read has already: it wants no other response with one of them.
+/// The tags of responses that the caller of a read already has. A response with one of them is not sent again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownTags {
     /// With their quotation marks.
@@ -28,7 +28,7 @@ impl KnownTags {
     /// Reads the conditions in the headers. Those of a write become fields of its request.
     ///
     /// # Errors
-    /// A header is malformed, or the call has no such condition.
+    /// A header is malformed, or the call does not support the condition.
     pub(super) fn of(headers: &HeaderMap, call: &mut Call) -> Result<Self, Refusal> {
         let matching = listed(headers, &IF_MATCH)?;
         let not_matching = listed(headers, &IF_NONE_MATCH)?;
@@ -59,7 +59,7 @@ impl KnownTags {
         Ok(Self::default())
     }
 
-    /// Whether the caller has the response with this tag.
+    /// Whether the caller already has the response with this tag.
     pub(super) fn contain(&self, tag: &HeaderValue) -> bool {
         self.is_any || self.tags.iter().any(|known| known.as_str() == tag)
     }
@@ -105,7 +105,7 @@ fn listed(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>,
     };
     let refused = || {
         invalid_header(format!(
-            "expected one header `{name}` with `*` or with 1 to {TAGS_MAX} entity tags in quotation marks, but it is something else"
+            "expected one header `{name}` with `*` or with 1 to {TAGS_MAX} entity tags in quotation marks, but it has another value"
         ))
     };
     let text = value.to_str().ok().filter(|_| values.next().is_none());
@@ -130,13 +130,13 @@ fn version(tags: &[String]) -> Result<String, Refusal> {
         _ => None,
     };
     let version = version.ok_or_else(|| {
-        let text = "expected `If-Match` with the one tag that an earlier response had as `ETag`, but it is something else";
+        let text = "expected `If-Match` with one tag, the `ETag` of an earlier response, but it has another value";
         invalid_header(text.to_owned())
     })?;
     Ok(version.to_string())
 }
 
-/// Sets the field of the request for which a header stands.
+/// Sets the field of the request that a header determines.
 fn set(
     call: &mut Call,
     field: Option<String>,
@@ -144,7 +144,7 @@ fn set(
 ) -> Result<(), Refusal> {
     let field = field.ok_or_else(|| {
         invalid_header(format!(
-            "expected no header `{header}`, because this call does not depend on a version, but there is one"
+            "expected no header `{header}`, because this call does not support it, but the request has one"
         ))
     })?;
     call.set(&field, value)?;

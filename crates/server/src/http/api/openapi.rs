@@ -323,7 +323,7 @@ impl Document {
     }
 }
 
-/// The headers with which a call depends on a version (H10).
+/// The headers that make a call conditional (H10).
 fn conditions(route: &Route) -> Vec<Value> {
     let header = |name: &str, description: &str, pattern: &str| {
         json!({
@@ -342,11 +342,12 @@ fn conditions(route: &Route) -> Vec<Value> {
         ));
     }
     if route.if_match.is_some() {
-        let text = "The entity tag of what is to be changed; status 412 if it has changed since.";
+        let text = "The expected entity tag. If the current one is different, the status is 412.";
         headers.push(header("If-Match", text, r#"^"[0-9]{1,19}"$"#));
     }
     if route.if_none_match.is_some() {
-        let text = "Only if it does not exist; status 412 otherwise.";
+        let text =
+            "Makes the change only if the resource does not exist. Otherwise, the status is 412.";
         headers.push(header("If-None-Match", text, r"^\*$"));
     }
     headers

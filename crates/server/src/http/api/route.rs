@@ -57,7 +57,7 @@ pub(super) struct Route {
     pub(super) required: Vec<String>,
     /// The field of the response whose number is the entity tag.
     pub(super) etag: Option<String>,
-    /// The field of the request for which `If-Match` stands.
+    /// The field of the request that `If-Match` sets.
     pub(super) if_match: Option<String>,
     /// The field of the request that `If-None-Match: *` sets.
     pub(super) if_none_match: Option<String>,

@@ -44,9 +44,9 @@ pub(super) struct Call {
     pub(super) given: BTreeSet<String>,
     /// The field that holds the whole body; `None` if the body is JSON.
     pub(super) raw_field: Option<String>,
-    /// The responses that the caller has already.
+    /// The tags of responses that the caller already has.
     pub(super) known_tags: KnownTags,
-    /// Whether a header says on which version the change depends.
+    /// Whether a header makes the change conditional.
     pub(super) is_conditional: bool,
 }
 
@@ -194,7 +194,7 @@ impl Call {
         };
         if let Some(twice) = in_body.intersection(&self.given).next() {
             let text = format!(
-                "expected `{twice}` in the URL, a header or the body, but it is given twice"
+                "expected `{twice}` only once, in the URL, a header or the body, but it is given twice"
             );
             return Err(Refusal::invalid(twice, text));
         }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::deadline::{self, WaitBounds};
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_server::ActionService;
+use flotilla_replica::Caller;
 use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
@@ -194,9 +195,14 @@ impl ActionService for Actions {
         call: Call<v1::ReportTaskRequest>,
     ) -> CallResult<v1::ReportTaskResponse> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(&context, call, |deadline, request| {
+        let caller = call.extensions().get::<Caller>().cloned();
+        let served = serve_call(&context, call, |deadline, request| {
             report(&context, request, deadline)
-        })
-        .await
+        });
+        let response = served.await?;
+        if let Some(caller) = caller {
+            caller.mark_admitted();
+        }
+        Ok(response)
     }
 }
