@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-/// The argument by which a node starts it; the memory that it may take follows, in bytes.
+/// The argument with which a node starts the compiler. The next argument is the memory that it may use, in bytes.
 const ARGUMENT: &str = "compile-module";
 /// The exit code of a module that cannot be compiled; stdout says why.
 const REFUSED: u8 = 1;
@@ -34,7 +34,7 @@ pub(crate) fn of_this_program() -> ModuleCompiler {
     }
 }
 
-/// The memory that it may take, in bytes, if the command line calls it.
+/// The memory that the compiler may use, in bytes; `None` if the command line does not call it.
 pub(crate) fn called() -> Option<u64> {
     called_by(env::args_os().skip(1))
 }

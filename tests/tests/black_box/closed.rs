@@ -158,7 +158,7 @@ fn a_node_that_requires_tokens_serves_no_other_callers_and_keeps_the_cluster_clo
     let _ = root.text(&["auth", "enable"]);
     let disable = ["auth", "disable", "--yes"];
     root.refused(&disable)
-        .expect(3, "access_floor")
+        .expect(3, "voter_requires_token")
         .says(&format!("node {follower}"))
         .hints("require_token");
     assert_eq!(root.json(&["auth", "whoami"])["mode"], "closed");

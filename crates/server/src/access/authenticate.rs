@@ -58,13 +58,14 @@ pub(super) async fn authenticate(
         ))
     })?;
     let unknown_credentials = &node.caller_checks.unknown_credentials;
-    let look = Look {
+    let look = TokenLookup {
         node: &node.node_gateway,
         token,
     };
     if !look.is_known_here()? {
-        unknown_credentials.count(address)?;
+        unknown_credentials.begin_check(address)?;
         if !look.is_known(deadline::of(metadata)).await? {
+            unknown_credentials.record_bad(address);
             return Err(AccessRejection::CredentialUnknown.into());
         }
     }
@@ -103,20 +104,20 @@ fn malformed(message: String) -> Refusal {
 }
 
 /// Looks a token up.
-struct Look<'n> {
+struct TokenLookup<'n> {
     node: &'n Gateway,
     token: ApiToken,
 }
 
-/// What a node knows of a token.
-struct Found {
+/// What a node knows about a token.
+struct LookupResult {
     /// Whether the node has applied the access mode of the cluster.
     is_access_initialized: bool,
     /// Whether the cluster, or else the configuration for a new one, has the token with this secret.
     is_known: bool,
 }
 
-impl Look<'_> {
+impl TokenLookup<'_> {
     /// Whether the cluster has the token with this secret, by what this node has applied.
     fn is_known_here(&self) -> Result<bool, Refusal> {
         Ok(self.look()?.is_known)
@@ -125,7 +126,7 @@ impl Look<'_> {
     /// Whether the cluster has the token with this secret: it may be newer than what this node has applied.
     async fn is_known(&self, deadline: Instant) -> Result<bool, Refusal> {
         let home = self.node.home();
-        let Found {
+        let LookupResult {
             is_access_initialized,
             ..
         } = self.look()?;
@@ -143,15 +144,15 @@ impl Look<'_> {
                 .with_hint("send the request again, or send it to another node")
         })?;
         match self.look()? {
-            Found {
+            LookupResult {
                 is_access_initialized: false,
                 is_known: false,
             } => Err(not_initialized()),
-            Found { is_known, .. } => Ok(is_known),
+            LookupResult { is_known, .. } => Ok(is_known),
         }
     }
 
-    fn look(&self) -> Result<Found, Refusal> {
+    fn look(&self) -> Result<LookupResult, Refusal> {
         let initial_access = self.node.initial_access();
         let Self { node, token } = self;
         let (is_access_initialized, record) = node.home().read_stored(|reader| {
@@ -162,7 +163,7 @@ impl Look<'_> {
         })?;
         let now_ms = node.now_ms();
         let is_known = record.is_some_and(|record| has_secret(&record, token.secret, now_ms));
-        Ok(Found {
+        Ok(LookupResult {
             is_access_initialized,
             is_known: is_known
                 || (!is_access_initialized && initial_access.is_bootstrap_token(*token)),

@@ -44,7 +44,10 @@ impl CallContext {
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
         let context = Self::admitted(node, request).await?;
-        if let Some(caller) = request.extensions().get::<Caller>() {
+        // The token of a task is a proof only once the engine has found the task.
+        if Self::needs(request) != Needs::TaskToken
+            && let Some(caller) = request.extensions().get::<Caller>()
+        {
             caller.mark_admitted();
         }
         Ok(context)
@@ -103,6 +106,8 @@ impl CallContext {
     ) -> Result<(), Refusal> {
         let address = caller.and_then(Caller::address);
         let Credential { actor, .. } = authenticate(node, metadata, address).await?;
+        // It is recorded with the call itself.
+        node.caller_checks.check(&actor, needs)?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         if gateway.is_anonymous_in_open_cluster() {
             return Ok(());
@@ -124,7 +129,8 @@ impl CallContext {
         let needs = Needs::Permission(&[Permission::ClusterRead]);
         let address = caller.and_then(Caller::address);
         let Credential { actor, .. } = authenticate(node, metadata, address).await?;
-        node.caller_checks.check(&actor, address, needs)?;
+        node.caller_checks.record(&actor, address, needs);
+        node.caller_checks.check(&actor, needs)?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         gateway.home().check_formation()
     }
@@ -138,8 +144,9 @@ impl CallContext {
                 let caller = request.extensions().get::<Caller>();
                 let address = caller.and_then(Caller::address);
                 let credential = authenticate(node, request.metadata(), address).await?;
-                node.caller_checks
-                    .check(&credential.actor, address, needs)?;
+                let actor = &credential.actor;
+                node.caller_checks.record(actor, address, needs);
+                node.caller_checks.check(actor, needs)?;
                 credential
             }
         };
@@ -215,5 +222,37 @@ impl Deref for CallContext {
 
     fn deref(&self) -> &Context {
         &self.node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StillNode;
+    use flotilla_api::v1;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// How often a call marks its connection as that of a permitted caller.
+    async fn marks<T: NamespacedRequest>(node: &Arc<Context>, call: T, needs: Needs) -> usize {
+        let count = Arc::new(AtomicUsize::new(0));
+        let marks = count.clone();
+        let mark = move || {
+            marks.fetch_add(1, Ordering::Relaxed);
+        };
+        let mut request = Request::new(call);
+        let caller = Caller::default().with_admission(mark);
+        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(needs);
+        CallContext::of(node, &request).await.expect("it is permitted");
+        count.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_call_with_the_token_of_a_task_proves_nothing_before_it_is_served() {
+        let node = StillNode::start().await;
+        let report = v1::ReportTaskRequest::default();
+        assert_eq!(marks(&node.context, report, Needs::TaskToken).await, 0);
+        let who_am_i = v1::WhoAmIRequest {};
+        assert_eq!(marks(&node.context, who_am_i, Needs::Credential).await, 1);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct CallerChecks {
 }
 
 impl CallerChecks {
-    /// Those of a node with this configuration.
+    /// The checks of a node with this configuration.
     pub(crate) fn new(config: &ServerConfig) -> Self {
         Self {
             requires_token: config.require_token,
@@ -28,33 +28,36 @@ impl CallerChecks {
         }
     }
 
-    /// Whether the node serves only callers with a token, by its configuration.
+    /// Whether the node's configuration requires a token for every call.
     pub(crate) fn requires_token(&self) -> bool {
         self.requires_token
     }
 
-    /// Whether everyone who reaches the node may read its metrics, by its configuration.
+    /// Whether the node's configuration lets every caller read its metrics.
     pub(crate) fn is_metrics_page_public(&self) -> bool {
         self.is_metrics_page_public
     }
 
-    /// Records the call, and checks whether the configuration of the node permits it.
+    /// Records a call whose caller has shown no token.
+    pub(super) fn record(&self, actor: &Actor, address: Option<IpAddr>, needs: Needs) {
+        if is_without_token(actor, needs) {
+            self.calls_without_token.record(address, needs);
+        }
+    }
+
+    /// Checks whether the configuration of the node permits the call.
     ///
     /// # Errors
     /// The caller has shown no token, although the node requires one.
-    pub(super) fn check(
-        &self,
-        actor: &Actor,
-        address: Option<IpAddr>,
-        needs: Needs,
-    ) -> Result<(), Refusal> {
-        if *actor != Actor::Anonymous || needs == Needs::TaskToken {
-            return Ok(());
-        }
-        self.calls_without_token.record(address, needs);
-        if self.requires_token {
+    pub(super) fn check(&self, actor: &Actor, needs: Needs) -> Result<(), Refusal> {
+        if self.requires_token && is_without_token(actor, needs) {
             return Err(AccessRejection::CredentialMissing.into());
         }
         Ok(())
     }
+}
+
+/// Whether a closed cluster would refuse the call because its caller has shown no token.
+fn is_without_token(actor: &Actor, needs: Needs) -> bool {
+    *actor == Actor::Anonymous && needs != Needs::TaskToken
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The calls of a period are forgotten together.
 const PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// The calls of the last hour whose caller has shown no token, by what a closed cluster would miss.
+/// The calls of the last hour whose caller has shown no token, by address and by what they need.
 #[derive(Debug)]
 pub(crate) struct CallsWithoutToken {
     began: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct CallsWithoutToken {
 /// Which calls are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallKind {
-    /// The address of the caller, or of the proxy before it; `None` if it is unknown.
+    /// The address of the caller, or of the proxy in front of it; `None` if it is unknown.
     pub(crate) address: Option<IpAddr>,
     /// What the call needs of its caller; `None` for the calls of further callers.
     pub(crate) needs: Option<Needs>,

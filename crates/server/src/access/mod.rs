@@ -26,5 +26,5 @@ pub(crate) use calls_without_token::CallKind;
 pub(crate) use initial_access::{InitialAccess, InitialAccessConfig, not_initialized};
 pub(crate) use long_lived_call::credential_ended;
 pub(crate) use needs::Needs;
-pub(crate) use open_warning::start as start_open_warning;
+pub(crate) use open_warning::{is_open_beyond_loopback, start as start_open_warning};
 pub(crate) use recovery::start as start_recovery;

@@ -19,18 +19,20 @@ pub(crate) fn start(context: Arc<Context>) -> JoinHandle<()> {
                 _ = checks.tick() => {}
                 () = context.shutdown.cancelled() => return,
             }
-            let is_open = context
-                .node_gateway
-                .initial_access()
-                .is_open_beyond_loopback();
-            if warnings.is_due(is_open) {
+            if warnings.is_due(is_open_beyond_loopback(&context)) {
                 tracing::warn!(
                     "the cluster is open: callers from other machines may do everything without a token; \
-                     `flo auth enable --dry-run` shows who they are"
+                     `flo auth enable --dry-run` shows these callers"
                 );
             }
         }
     })
+}
+
+/// Whether callers from other machines may do everything at this node without a token.
+pub(crate) fn is_open_beyond_loopback(context: &Context) -> bool {
+    let initial_access = context.node_gateway.initial_access();
+    initial_access.is_open_beyond_loopback() && !context.caller_checks.requires_token()
 }
 
 /// When the last warning was logged.

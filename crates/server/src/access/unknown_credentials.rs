@@ -1,18 +1,18 @@
 //! Bounds how often a node checks credentials that it does not know (X9).
 
 use crate::errors::{Refusal, ServerCode};
-use crate::limits::{UNKNOWN_CREDENTIALS_MAX, UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX};
+use crate::limits::{BAD_CREDENTIALS_PER_ADDRESS_MAX, CREDENTIAL_CHECKS_MAX};
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The credentials of the last second that the node did not know, by the address from which they came. A correct guess of a
-/// secret is out of the question; but each check waits for the leader. The credentials that the node knows are not counted, so
-/// an attacker keeps out no other caller of its address.
+/// Checks of credentials in the last second that the node did not know, and how many of these credentials were bad, by the
+/// address from which they came. A secret cannot be guessed; but each check waits for the leader. The credentials that the node
+/// knows are not counted, so an attacker keeps out no other caller of its address.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownCredentials {
     period: Mutex<Option<Period>>,
@@ -21,8 +21,8 @@ pub(crate) struct UnknownCredentials {
 #[derive(Debug)]
 struct Period {
     began: Instant,
-    total: u32,
-    /// At most as many as the total.
+    checks: u32,
+    /// Bad credentials.
     by_address: HashMap<Option<IpAddr>, u32>,
 }
 
@@ -30,50 +30,62 @@ impl Period {
     fn begin() -> Self {
         Self {
             began: Instant::now(),
-            total: 0,
+            checks: 0,
             by_address: HashMap::new(),
         }
     }
 }
 
 impl UnknownCredentials {
-    /// Counts one more credential from this address.
+    /// Begins to check one more credential from this address.
     ///
     /// # Errors
-    /// There were too many.
-    pub(super) fn count(&self, address: Option<IpAddr>) -> Result<(), Refusal> {
-        let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
-        if period
-            .as_ref()
-            .is_none_or(|one| one.began.elapsed() >= PERIOD)
-        {
-            *period = None;
-        }
+    /// There were too many checks, or too many bad credentials from the address.
+    pub(super) fn begin_check(&self, address: Option<IpAddr>) -> Result<(), Refusal> {
+        let mut period = self.period();
         let period = period.get_or_insert_with(Period::begin);
-        let from_address = period.by_address.get(&address).copied().unwrap_or_default();
-        if from_address >= UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX {
+        let bad = period.by_address.get(&address).copied().unwrap_or_default();
+        if bad >= BAD_CREDENTIALS_PER_ADDRESS_MAX {
             let text = format!(
-                "expected at most {UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX} unknown credentials per second from one address, but \
-                 there were more"
+                "expected at most {BAD_CREDENTIALS_PER_ADDRESS_MAX} unknown credentials per second from one address, but there \
+                 were more"
             );
+            let hint =
+                "check the token; if it was created just now, send the request again in a second";
             return Err(Refusal::new(ServerCode::CredentialAttempts, text)
-                .with_hint(
-                    "check the token; other callers of this address with a valid one are served",
-                )
+                .with_hint(hint)
                 .after(PERIOD));
         }
-        if period.total >= UNKNOWN_CREDENTIALS_MAX {
+        if period.checks >= CREDENTIAL_CHECKS_MAX {
             let text = format!(
-                "expected to check the credential, but this node has checked {UNKNOWN_CREDENTIALS_MAX} unknown ones in the last \
+                "expected to check the credential, but this node has checked {CREDENTIAL_CHECKS_MAX} unknown ones in the last \
                  second"
             );
             return Err(Refusal::new(ServerCode::CredentialUncheckable, text)
                 .with_hint("send the request again, or send it to another node")
                 .after(PERIOD));
         }
-        period.total += 1;
-        period.by_address.insert(address, from_address + 1);
+        period.checks += 1;
         Ok(())
+    }
+
+    /// Counts one more bad credential from this address.
+    pub(super) fn record_bad(&self, address: Option<IpAddr>) {
+        let mut period = self.period();
+        let period = period.get_or_insert_with(Period::begin);
+        *period.by_address.entry(address).or_default() += 1;
+    }
+
+    /// The current period, unless a new one must begin.
+    fn period(&self) -> MutexGuard<'_, Option<Period>> {
+        let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
+        if period
+            .as_ref()
+            .is_some_and(|one| one.began.elapsed() >= PERIOD)
+        {
+            *period = None;
+        }
+        period
     }
 }
 
@@ -86,25 +98,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_has_a_share_of_each_second() {
+    async fn bad_credentials_of_an_address_are_bounded() {
         let unknown = UnknownCredentials::default();
-        for _ in 0..UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX {
-            unknown.count(address(1)).unwrap();
+        for _ in 0..BAD_CREDENTIALS_PER_ADDRESS_MAX {
+            unknown.begin_check(address(1)).unwrap();
+            // A good one.
+            unknown.begin_check(address(1)).unwrap();
+            unknown.record_bad(address(1));
         }
-        let refusal = unknown.count(address(1)).unwrap_err();
+        let refusal = unknown.begin_check(address(1)).unwrap_err();
         assert!(refusal.to_string().contains("one address"), "{refusal}");
-        unknown.count(address(2)).unwrap();
+        unknown.begin_check(address(2)).unwrap();
         tokio::time::advance(PERIOD).await;
-        unknown.count(address(1)).unwrap();
+        unknown.begin_check(address(1)).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_addresses_share_the_checks_of_the_node() {
         let unknown = UnknownCredentials::default();
-        for number in 0..UNKNOWN_CREDENTIALS_MAX {
-            unknown.count(address(number)).unwrap();
+        for number in 0..CREDENTIAL_CHECKS_MAX {
+            unknown.begin_check(address(number)).unwrap();
         }
-        let refusal = unknown.count(address(UNKNOWN_CREDENTIALS_MAX)).unwrap_err();
+        let refusal = unknown
+            .begin_check(address(CREDENTIAL_CHECKS_MAX))
+            .unwrap_err();
         assert!(refusal.to_string().contains("this node"), "{refusal}");
     }
 }

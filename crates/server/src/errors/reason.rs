@@ -142,9 +142,9 @@ codes! {
     CredentialUncheckable "credential_uncheckable" Unavailable
         "The node does not know the credential, and could not ask the cluster; nothing was done.";
     CredentialAttempts "credential_attempts" ResourceExhausted
-        "Too many credentials from this address were unknown in the last second; nothing was done.";
-    AccessFloor "access_floor" FailedPrecondition
-        "A voter requires tokens by its configuration, so the cluster cannot be opened.";
+        "Too many unknown credentials came from this address in the last second; nothing was done.";
+    VoterRequiresToken "voter_requires_token" FailedPrecondition
+        "The configuration of a voter requires tokens, so the cluster cannot be opened.";
     PathNotFound "path_not_found" NotFound
         "The HTTP path does not exist.";
     MethodNotAllowed "method_not_allowed" Unimplemented

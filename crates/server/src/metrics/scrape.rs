@@ -5,6 +5,7 @@ use super::counters::Metrics;
 use super::page::{Number, Page};
 use super::process::Process;
 use super::state::State;
+use crate::access::is_open_beyond_loopback;
 use crate::context::Context;
 use crate::limits::METRICS_PAGE_REUSE_MAX;
 use crate::readiness;
@@ -21,8 +22,8 @@ type Figure = fn(&StoreFigures) -> Number;
 
 /// The last page, and how many have been begun.
 ///
-/// Pages are written one after the other, because each reads tables. Callers that arrive meanwhile share the next one, and
-/// a page serves later callers for a moment, so that many of them cost no more than one.
+/// Pages are written one after the other, because each reads tables. Callers that arrive meanwhile share the next one.
+/// For a moment, later callers get the same page, which limits the cost of many callers.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     begun_count: AtomicU64,
@@ -286,10 +287,7 @@ fn memory(page: &mut Page, context: &Context, gauges: &Gauges) {
 }
 
 fn access(page: &mut Page, context: &Context) {
-    let is_open = context
-        .node_gateway
-        .initial_access()
-        .is_open_beyond_loopback();
+    let is_open = is_open_beyond_loopback(context);
     page.one(&ACCESS_OPEN_BEYOND_LOOPBACK, u64::from(is_open));
 }
 

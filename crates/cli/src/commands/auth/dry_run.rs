@@ -10,14 +10,14 @@ use flotilla_client::v1::{
 };
 use serde::Serialize;
 
-/// The rows that a node shows at most.
+/// The maximum number of rows of a node.
 const ROWS_MAX: u32 = 100;
 
 /// The calls of the last hour that a closed cluster would have refused.
 #[derive(Debug, Serialize)]
 struct DryRunView {
     mode: &'static str,
-    /// Whether the caller has shown a token, without which it may not close the cluster.
+    /// Whether the caller has shown a token. Without one, it may not close the cluster.
     has_token: bool,
     nodes: Vec<NodeView>,
     calls: Vec<CallsRow>,
@@ -27,8 +27,12 @@ struct DryRunView {
 #[derive(Debug, Serialize)]
 struct NodeView {
     node_id: u64,
-    /// How long it has counted; `None` if it does not respond.
+    /// How long it has counted; `None` if that is unknown.
     counted_ms: Option<u64>,
+    /// Why its calls are unknown, such as that it does not respond.
+    error: Option<String>,
+    /// Whether it refuses these calls already, by its configuration.
+    requires_token: bool,
     /// The rows that it has left out.
     omitted_count: u64,
 }
@@ -72,20 +76,22 @@ pub(super) async fn show(session: &Session) -> Result<(), Failure> {
             node_id: Some(node.node_id),
             limit: ROWS_MAX,
         };
-        // A node that is down refuses no call.
-        let inspection = client.inspect_node(request).await.ok();
-        view.add(node.node_id, inspection);
+        let inspection = client.inspect_node(request).await;
+        view.add(node.node_id, inspection.map_err(|error| error.to_string()));
     }
     let is_closed = caller.mode() == AccessMode::Closed;
     session.output.value(&view, |view| view.text(is_closed))
 }
 
 impl DryRunView {
-    fn add(&mut self, node_id: u64, inspection: Option<NodeInspection>) {
+    fn add(&mut self, node_id: u64, inspection: Result<NodeInspection, String>) {
+        let seen = inspection.as_ref().ok();
         self.nodes.push(NodeView {
             node_id,
-            counted_ms: inspection.as_ref().map(|one| one.calls_counted_ms),
-            omitted_count: inspection.as_ref().map_or(0, |one| one.omitted_count),
+            counted_ms: seen.map(|one| one.calls_counted_ms),
+            error: inspection.as_ref().err().cloned(),
+            requires_token: seen.is_some_and(|one| one.requires_token),
+            omitted_count: seen.map_or(0, |one| one.omitted_count),
         });
         let calls = inspection
             .into_iter()
@@ -108,7 +114,7 @@ impl DryRunView {
     fn text(&self, is_closed: bool) -> String {
         let mut parts = Vec::new();
         if is_closed {
-            parts.push("the cluster is closed already".to_owned());
+            parts.push("the cluster is already closed".to_owned());
         }
         if self.calls.is_empty() {
             parts.push("no node has served a caller without a token".to_owned());
@@ -130,17 +136,24 @@ impl NodeView {
         let Self {
             node_id,
             counted_ms,
+            error,
+            requires_token,
             omitted_count,
         } = self;
         let Some(counted_ms) = counted_ms else {
-            return format!("node {node_id} does not respond: its calls are unknown");
+            let error = error.as_deref().unwrap_or_default();
+            return format!("the calls of node {node_id} are unknown: {error}");
         };
         let omitted = match omitted_count {
             0 => String::new(),
             count => format!("; up to {count} smaller rows are omitted"),
         };
         let minutes = counted_ms / 60_000;
-        format!("node {node_id} has counted calls for {minutes} min{omitted}")
+        let refused = match requires_token {
+            true => " and has refused them, because its configuration requires a token",
+            false => "",
+        };
+        format!("node {node_id} has counted calls for {minutes} min{refused}{omitted}")
     }
 }
 
@@ -164,14 +177,14 @@ mod tests {
         };
         view.add(
             1,
-            Some(NodeInspection {
+            Ok(NodeInspection {
                 calls_without_token: vec![row("10.0.0.7", "run.start", 1_200), row("", "", 3)],
                 calls_counted_ms: 3_600_000,
                 omitted_count: 2,
                 ..NodeInspection::default()
             }),
         );
-        view.add(2, None);
+        view.add(2, Err("it does not respond".to_owned()));
         expect![[r#"
             a closed cluster would have refused these calls:
 
@@ -180,9 +193,9 @@ mod tests {
             1     others               3
 
             node 1 has counted calls for 60 min; up to 2 smaller rows are omitted
-            node 2 does not respond: its calls are unknown
+            the calls of node 2 are unknown: it does not respond
             `flo auth enable` needs a token that permits `access.write`: pass it with --token-file"#]].assert_eq(&view.text(false));
-        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"omitted_count":2},{"node_id":2,"counted_ms":null,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","permission":"run.start","count":1200},{"node_id":1,"address":null,"permission":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"error":null,"requires_token":false,"omitted_count":2},{"node_id":2,"counted_ms":null,"error":"it does not respond","requires_token":false,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","permission":"run.start","count":1200},{"node_id":1,"address":null,"permission":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 
     #[test]
@@ -193,9 +206,9 @@ mod tests {
             nodes: Vec::new(),
             calls: Vec::new(),
         };
-        view.add(1, Some(NodeInspection::default()));
+        view.add(1, Ok(NodeInspection::default()));
         expect![[r#"
-            the cluster is closed already
+            the cluster is already closed
             no node has served a caller without a token
             node 1 has counted calls for 0 min"#]]
         .assert_eq(&view.text(true));

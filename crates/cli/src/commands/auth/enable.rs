@@ -15,12 +15,12 @@ Examples:
 
 /// Close the cluster: require an API token for every call
 ///
-/// You must pass a token that permits `access.write`, so that you do not lock yourself out. With --dry-run, nothing changes: the
-/// command shows the calls of the last hour that a closed cluster would have refused, as each node has counted them.
+/// You must pass a token that permits `access.write`, so that you do not lock yourself out. With --dry-run, the command
+/// changes nothing. It shows the calls of the last hour that a closed cluster would have refused, as counted by each node.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Enable {
-    /// Show what would be refused, and change nothing
+    /// Show which calls would be refused, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -12,7 +12,7 @@ Examples:
   flo cluster status
   flo cluster status --endpoint 127.0.0.1:9010 -o json
 
-Exit codes: 0 with a leader, 4 without one or if the node is about to stop, 5 if no node answers.";
+Exit codes: 0 with a leader; 4 without one, or if the node is about to stop; 5 if no node answers.";
 
 /// Show the members of the cluster, as seen by the node that answers
 ///

@@ -228,7 +228,7 @@ pub(super) struct Settings {
     max_memory_bytes: Option<u64>,
 
     /// Memory for all WASM calls in bytes; calls wait until there is room for them [default: a
-    /// part of the node's memory: see Sizing]
+    /// part of the node's memory; see Sizing]
     #[arg(
         long,
         env = "FLO_MAX_WASM_MEMORY_BYTES",

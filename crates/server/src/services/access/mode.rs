@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a voter may take to say whether it requires tokens.
-const FLOOR_DEADLINE: Duration = Duration::from_secs(2);
+const VOTER_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Serves `WhoAmI`.
 pub(super) async fn who_am_i(
@@ -83,7 +83,7 @@ async fn check_no_voter_requires_token(
     deadline: Instant,
 ) -> Result<(), Refusal> {
     let replica = context.gateway.home().replica();
-    let deadline = deadline.min(Instant::now() + FLOOR_DEADLINE);
+    let deadline = deadline.min(Instant::now() + VOTER_DEADLINE);
     let nodes = replica.status().await.nodes;
     let voters = nodes.iter().filter(|node| node.is_voter);
     let inspections = voters.map(async |voter| {
@@ -99,7 +99,7 @@ async fn check_no_voter_requires_token(
                 "expected no voter to require tokens, but the configuration of node {} does",
                 voter.node_id
             );
-            Err(Refusal::new(ServerCode::AccessFloor, text)
+            Err(Refusal::new(ServerCode::VoterRequiresToken, text)
                 .with_hint("remove `require_token` from the configuration of all nodes, and restart them one by one"))
         }
     }
