@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
@@ -27,15 +27,15 @@ pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
 const EXAMPLES_DEFAULT: u32 = 40;
 
 const HELP: &str = "\
-Build flo, start three nodes, and send requests to one of them that schemathesis draws from the OpenAPI document
-that it serves: valid and invalid ones for each operation. Every few seconds, kill the leader and restart it. Fails
+Build flo, start three nodes, and send requests to one of them. schemathesis generates the requests from the node's
+OpenAPI document: valid and invalid ones for each operation. Every few seconds, kill the leader and restart it. Fails
 if a response is a server error other than 503 and 504, or does not match the document. Operations that close the
 cluster or change its members are left out.
 
 Usage: cargo xtask http-fuzz [--examples N] [--seed N]
 
 Options:
-  --examples N  Requests that are drawn at random for each operation [default: 40]
+  --examples N  Random requests for each operation [default: 40]
   --seed N      Determines the requests [default: 1]
 
 Needs Python 3 with venv and pip; schemathesis is fetched from its package index into the target folder.
@@ -52,7 +52,9 @@ const CALLED: NodeId = 1;
 const KILL_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the killed leader is down.
 const ABSENCE: Duration = Duration::from_secs(1);
-/// How long the requests of an operation may take.
+/// How many calls must succeed: a cluster that refuses everything would match its description.
+const SUCCESSES_MIN: u32 = 100;
+/// How long all requests may take.
 const TIME_MAX: Duration = Duration::from_secs(60 * 60);
 /// What a response is checked for.
 const CHECKS: &str = "server_error_expected,status_code_conformance,content_type_conformance,\
@@ -85,7 +87,9 @@ fn run(arguments: &[String]) -> Result<()> {
         let mut cluster = Cluster::start_afresh(&binary, sandbox.folder(), interrupt)?;
         stages.begin("Send requests, and kill leaders");
         let log = sandbox.log("schemathesis");
+        let successes_file = sandbox.folder().join("successes");
         let mut command = schemathesis(&environment, &cluster, call);
+        command.env("SUCCESSES_FILE", &successes_file);
         let mut process = Process::start("schemathesis", &mut command, &log)?;
         let mut kills = Kills::new();
         let ended = process.wait_for_end_beside(TIME_MAX, interrupt, || {
@@ -94,10 +98,17 @@ fn run(arguments: &[String]) -> Result<()> {
         show_report(&log)?;
         ended?;
         kills.end(&mut cluster)?;
+        let successes: u32 = fs::read_to_string(successes_file)?.trim().parse()?;
+        if kills.count == 0 || successes < SUCCESSES_MIN {
+            bail!(
+                "expected killed leaders and at least {SUCCESSES_MIN} calls that succeed, but there were {} and {successes}",
+                kills.count
+            );
+        }
         cluster.wait_until_all_serve(interrupt)?;
         let digest = cluster.wait_for_agreement(interrupt)?;
         say(format!(
-            "{} leaders were killed; all nodes have the digest {} at index {}",
+            "{successes} calls succeeded, {} leaders were killed; all nodes have the digest {} at index {}",
             kills.count, digest.value, digest.index
         ));
         cluster.stop(interrupt)?;
@@ -217,7 +228,7 @@ fn show_report(log: &Path) -> Result<()> {
     Ok(())
 }
 
-/// From the first heading that reports on the whole on.
+/// The log from the first of the final sections.
 fn report(log: &str) -> &str {
     let headings = ["= FAILURES =", "= ERRORS =", "= SUMMARY ="];
     let found = headings

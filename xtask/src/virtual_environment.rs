@@ -1,6 +1,7 @@
-//! Virtual environments of Python in the target folder.
+//! Python virtual environments in the target folder.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,9 +13,9 @@ use crate::{child, project};
 /// The copy of the requirements of the installed packages.
 const INSTALLED: &str = "requirements.txt";
 
-/// A virtual environment of Python.
+/// A Python virtual environment.
 pub(crate) struct VirtualEnvironment {
-    /// Where it is; its owner can have other files there.
+    /// Its folder, in which its owner can store other files.
     pub(crate) folder: PathBuf,
 }
 
@@ -38,6 +39,12 @@ impl VirtualEnvironment {
     }
 
     fn install(&self, requirements: &Path) -> Result<()> {
+        // Until all packages are installed, nothing says that they are.
+        if let Err(error) = fs::remove_file(self.installed())
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error.into());
+        }
         let mut make = Command::new("python3");
         let environment = self.folder.join("venv");
         child::run(make.args(["-m", "venv", "--clear"]).arg(environment))?;
@@ -48,7 +55,6 @@ impl VirtualEnvironment {
             .arg("--requirement")
             .arg(requirements);
         child::run(&mut install)?;
-        // Last: a half-made environment is made again.
         fs::copy(requirements, self.installed())?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub enum MemoryLimit {
     /// The nodes know it from a flag; the system does not enforce it.
     Flag,
-    /// Each node is in a control group, which it has to find by itself. The system kills what exceeds it.
+    /// Each node is in a control group, which it must detect. The system kills processes that exceed the limit.
     ControlGroup,
 }
 
@@ -34,17 +34,21 @@ struct Version {
     limit: &'static str,
     /// The file of a group that counts what the system has killed.
     kills: &'static str,
+    /// The file of a group that limits swap, or memory and swap together.
+    swap: &'static str,
 }
 
 const V2: Version = Version {
     mount: "sys/fs/cgroup",
     limit: "memory.max",
     kills: "memory.events",
+    swap: "memory.swap.max",
 };
 const V1: Version = Version {
     mount: "sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     kills: "memory.oom_control",
+    swap: "memory.memsw.limit_in_bytes",
 };
 
 impl Version {
@@ -83,7 +87,16 @@ impl MemoryGroup {
         fs::create_dir(&folder).ok()?;
         let group = Self { folder, version };
         fs::write(group.folder.join(version.limit), bytes.to_string()).ok()?;
+        group.forbid_swap(bytes, has_swap(root))?;
         Some(group)
+    }
+
+    /// Nodes that swap would stay below the limit. `None` if they would.
+    fn forbid_swap(&self, bytes: u64, has_swap: bool) -> Option<()> {
+        let together = self.version.limit == V1.limit;
+        let limit = if together { bytes } else { 0 };
+        let written = fs::write(self.folder.join(self.version.swap), limit.to_string());
+        (written.is_ok() || !has_swap).then_some(())
     }
 
     /// What starts a process in it: a program with arguments, which the process's own follow.
@@ -97,7 +110,7 @@ impl MemoryGroup {
     /// How many of its processes the system has killed because it was full.
     ///
     /// # Panics
-    /// When the system does not say.
+    /// If the system does not report it.
     pub(super) fn oom_kills(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.version.kills));
         let kills = text.ok().and_then(|text| parse(&text));
@@ -127,6 +140,12 @@ fn parse(kills: &str) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("oom_kill "));
     row?.trim().parse().ok()
+}
+
+/// Whether the machine swaps. The list of its swap areas begins with a heading.
+fn has_swap(root: &Path) -> bool {
+    let areas = fs::read_to_string(root.join("proc/swaps"));
+    areas.is_ok_and(|areas| areas.lines().count() > 1)
 }
 
 #[cfg(test)]

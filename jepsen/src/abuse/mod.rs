@@ -124,7 +124,7 @@ pub fn all() -> Vec<Box<dyn Abuse>> {
         Box::new(connections::ExhaustedFiles),
         Box::new(requests::Stalled::BODIES),
         Box::new(requests::Stalled::STREAMS),
-        Box::new(requests::LargeRequests),
+        Box::<requests::LargeRequests>::default(),
         Box::new(requests::NoisyNamespace::default()),
         Box::new(requests::Watchers::default()),
         Box::new(responses::UnreadResponses::LARGE),

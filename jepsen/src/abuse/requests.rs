@@ -125,12 +125,18 @@ impl Abuse for Stalled {
 }
 
 /// Large requests while the cluster elects a leader.
-pub(super) struct LargeRequests;
+#[derive(Default)]
+pub(super) struct LargeRequests {
+    /// Those that succeeded.
+    appended: Arc<AtomicU64>,
+}
 
 impl LargeRequests {
     const CLIENTS: usize = 300;
     /// Records of one request, each of the maximum size.
     const RECORDS: usize = 3;
+    /// How many of the requests must succeed: otherwise, the attack is too weak.
+    const APPENDED_MIN: u64 = 100;
     /// How long the former leader is down.
     const ABSENCE: Duration = Duration::from_millis(500);
 }
@@ -152,7 +158,7 @@ impl Abuse for LargeRequests {
         let leader = arena.cluster.leader();
         for number in 0..Self::CLIENTS {
             let client = arena.attacker(number, CALL_TIMEOUT).with_namespace("large");
-            arena.spawn(append(client, Self::RECORDS));
+            arena.spawn(append(client, Self::RECORDS, self.appended.clone()));
         }
         arena.pass(Duration::from_secs(2));
         arena.cluster.kill(leader);
@@ -164,9 +170,19 @@ impl Abuse for LargeRequests {
             Self::RECORDS
         )
     }
+
+    fn shortfall(&self, _: &Served) -> Option<String> {
+        let appended = self.appended.load(Ordering::Relaxed);
+        (appended < Self::APPENDED_MIN).then(|| {
+            format!(
+                "expected at least {} large requests to succeed, but {appended} did",
+                Self::APPENDED_MIN
+            )
+        })
+    }
 }
 
-async fn append(client: Client, count: usize) {
+async fn append(client: Client, count: usize, appended: Arc<AtomicU64>) {
     let payload = Bytes::from(vec![b'x'; PAYLOAD_BYTES]);
     loop {
         let record = v1::NewRecord {
@@ -180,7 +196,9 @@ async fn append(client: Client, count: usize) {
             ..v1::AppendRecordsRequest::default()
         };
         // It may be shed.
-        let _ = client.append_records(request).await;
+        if client.append_records(request).await.is_ok() {
+            appended.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! A node of another cluster at the address of a member, as after a restore on the machine of a member that was taken
-//! for lost.
+//! A node of another cluster at the address of a member, as after a restore on the machine of a member that was presumed
+//! lost.
 //!
 //! The other cluster has a task that the workers of the first one could do. They must not see it, and nothing of the
 //! first cluster may reach the other one.
@@ -38,7 +38,7 @@ impl Nemesis for ForeignCluster {
         stage.cluster.await_health();
         let leader = stage.leader();
         let ids = stage.ids();
-        // The others take a dead leader for theirs until they elect another one, so they call the foreign node.
+        // Until the others elect another leader, they call the foreign node at the address of the dead leader.
         let victim = match stage.random.random_bool(0.7) {
             true => leader,
             false => ids.choose(&mut stage.random).copied().unwrap_or(leader),

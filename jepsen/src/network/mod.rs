@@ -76,7 +76,7 @@ impl Network {
         self.shaped().change(|rules| rules.breaks_count += 1);
     }
 
-    /// Leads new connections to a node to another address.
+    /// Redirects new connections to a node to another address.
     ///
     /// # Panics
     /// When the network cannot.

@@ -15,7 +15,7 @@ pub(crate) struct Rules {
     pub(crate) resets_per_mille: u32,
     /// How often all connections were broken: a connection older than the last time breaks.
     pub(crate) breaks_count: u64,
-    /// Where new connections to a node lead, if not to that node.
+    /// The other addresses to which new connections to a node are redirected.
     pub(crate) redirected: BTreeMap<u64, SocketAddrV4>,
 }
 
