@@ -3,7 +3,7 @@
 use crate::network::Host;
 use std::fmt;
 
-/// One of two clusters. The code under test does not know it, so it proves what that code mixes up.
+/// One of two clusters. The code under test does not see this value, so it reveals any confusion of the clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cluster {
     /// The first one.

@@ -82,8 +82,8 @@ impl Process {
         self.child.id()
     }
 
-    /// Sets how many files it may open from now on, at most as many as when it was started. Those that are open stay so, even
-    /// if they are more.
+    /// Sets how many files it may open from now on: at most as many as when it was started. Files that are already open stay
+    /// open, even if there are more.
     ///
     /// # Panics
     /// When the limit cannot be set.

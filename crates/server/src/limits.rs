@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A request's message. In bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// The least `max_memory_bytes`. In bytes.
+/// The minimum of `max_memory_bytes`. In bytes.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 256 << 20;
 /// The memory that is reserved for the write buffers and the caches of the two databases. In bytes.
 pub(crate) const DATABASES_BYTES: u64 = 292 << 20;
@@ -19,7 +19,7 @@ pub(crate) const DATABASES_BYTES: u64 = 292 << 20;
 pub(crate) const RECORDS_BYTES: u64 = 128 << 20;
 /// The memory that is reserved for entries that are being written, replicated or applied. In bytes.
 pub(crate) const ENTRIES_BYTES: u64 = 64 << 20;
-/// The memory that is reserved for commands on the way to the leader, which wait for the transport. In bytes.
+/// The memory that is reserved for commands that wait to be sent to the leader. In bytes.
 pub(crate) const FORWARDS_BYTES: u64 = 32 << 20;
 /// The memory that is reserved for snapshots that are sent and received. In bytes.
 pub(crate) const SNAPSHOTS_BYTES: u64 = 40 << 20;
@@ -36,7 +36,7 @@ pub(crate) const FIXED_BYTES: u64 = DATABASES_BYTES
     + SNAPSHOTS_BYTES
     + WAITING_MESSAGES_BYTES
     + PROGRAM_BYTES;
-/// All requests in progress on one node, even if their part of its memory is less. In bytes.
+/// The least memory for requests in progress, even if their part of the node's memory is less. In bytes.
 pub(crate) const REQUESTS_BYTES_MIN: usize = 32 << 20;
 /// All requests in progress on one node, however much memory it has; further ones are shed. In bytes.
 pub(crate) const REQUESTS_BYTES_MAX: usize = 1 << 30;
@@ -98,7 +98,8 @@ pub(crate) const READ_RESERVATION_BYTES: usize = 2 * VIEW_BYTES_MAX;
 pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
 /// How often the node looks for callers that do not read, while responses wait for memory.
 pub(crate) const UNREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Commands that wait for the leader's next entries, even if their part of the node's memory is less. In bytes.
+/// The least memory for commands that wait for the leader's next entries, even if their part of the node's memory is
+/// less. In bytes.
 pub(crate) const QUEUE_BYTES_MIN: usize = 2 * ENTRY_BYTES_MAX;
 /// Commands that wait for the leader's next entries, however much memory the node has. In bytes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 128 << 20;
@@ -112,7 +113,7 @@ pub(crate) const SLOW_COMMANDS_MAX: usize = 10;
 pub(crate) const SLOW_COMMANDS_INTERVAL: Duration = Duration::from_secs(1);
 /// Concurrent gRPC streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
-/// Connections over HTTP. For a further one, the oldest one on which no request is in progress is closed.
+/// Connections over HTTP. For a further one, the oldest one without a request in progress is closed.
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 4_096;
 /// Connections over HTTP on which no whole request of the API has arrived; for a further one, the oldest one is closed.
 pub(crate) const HTTP_IDLE_CONNECTIONS_MAX: usize = 512;
@@ -130,13 +131,13 @@ pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;
 pub(crate) const HTTP_WRITE_STALL_MAX: Duration = Duration::from_secs(30);
 /// The headers of a request over HTTP/2. In bytes.
 pub(crate) const HTTP_HEADERS_BYTES_MAX: u32 = 16 << 10;
-/// Flow control: the unread bytes that a caller may send on one stream of a connection over HTTP.
+/// Flow control: the unread bytes that a caller may send on one stream of an HTTP/2 connection.
 pub(crate) const HTTP_STREAM_WINDOW_BYTES: u32 = 64 << 10;
-/// Flow control: the unread bytes on all streams of a connection over HTTP.
+/// Flow control: the unread bytes on all streams of an HTTP/2 connection.
 pub(crate) const HTTP_CONNECTION_WINDOW_BYTES: u32 = 128 << 10;
-/// Concurrent streams of one connection over HTTP.
+/// Concurrent streams of one HTTP/2 connection.
 pub(crate) const HTTP_STREAMS_MAX: u32 = 256;
-/// How often a node checks that the client of a connection is there, and how long the client may take to respond.
+/// How often a node pings the client of an HTTP/2 connection, and how long the client may take to respond.
 pub(crate) const KEEPALIVE: Duration = Duration::from_secs(10);
 /// How long an HTTP connection may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
@@ -144,10 +145,10 @@ pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 /// Concurrent handshakes of a port for gRPC; for a further one, the oldest one is ended.
 pub(crate) const HANDSHAKES_MAX: usize = 512;
-/// Connections of clients over gRPC. For a further one, the oldest one without an admitted call is closed.
+/// Connections of clients over gRPC. For a further one, the oldest one on which no call was permitted yet is closed.
 pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 16_384;
-/// Connections of probes and operators at their separate port. For a further one, the oldest one without an admitted call is
-/// closed.
+/// Connections of probes and operators at their separate port. For a further one, the oldest one on which no call was
+/// permitted yet is closed.
 pub(crate) const ADMIN_CONNECTIONS_MAX: usize = 256;
 /// Requests of operators at their separate port; further ones are shed. In bytes.
 pub(crate) const ADMIN_BYTES_MAX: usize = 8 << 20;
@@ -159,7 +160,7 @@ pub(crate) const ADMIN_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 pub(crate) const ADMIN_STREAMS_MAX: u32 = 128;
 /// A request at the operators' port. In bytes.
 pub(crate) const ADMIN_MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Connections of members. For a further one, the oldest one without an admitted call is closed.
+/// Connections of members. For a further one, the oldest one on which no call was permitted yet is closed.
 pub(crate) const PEER_CONNECTIONS_MAX: usize = 1_024;
 /// A process that did not run for this long closes the connections that it accepted before.
 pub(crate) const SUSPENSION_MIN: Duration = Duration::from_secs(5);
@@ -177,7 +178,7 @@ pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + (16 << 10);
 /// Actions that have their own series in the metrics; the tasks of all others are counted together.
 pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
-/// For how long a page of metrics is sent to later callers, too: each page reads tables.
+/// How long a page of metrics is reused for later callers, because each new page reads tables.
 pub(crate) const METRICS_PAGE_REUSE_MAX: Duration = Duration::from_secs(1);
 /// Rows of one table that are read for the metrics.
 pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
@@ -262,7 +263,7 @@ pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// The interval of keepalive pings to the leader while a poll or a stream of a worker is open, and their timeout.
 pub(crate) const LEADER_KEEPALIVE: Duration = Duration::from_secs(2);
 
-/// A namespace whose calls of WASM actions take as much memory as they may leaves the part of one in this many to others.
+/// The WASM calls of one namespace leave the memory for such calls, divided by this number, to other namespaces.
 pub(crate) const WASM_MEMORY_LEFT_DIVISOR: usize = 4;
 /// The least memory for all calls of WASM actions: what one with the default limits may take. In bytes.
 pub(crate) const WASM_MEMORY_BYTES_MIN: u64 = 24 << 20;
@@ -368,11 +369,11 @@ const _: () = assert!(
 
 /// The credential that a call shows, with the word `Bearer` (X8). In bytes.
 pub(crate) const CREDENTIAL_BYTES_MAX: usize = 8 << 10;
-/// Credentials from one address, per second, that the node does not know and therefore checks with the cluster (X9).
-pub(crate) const UNKNOWN_CREDENTIALS_PER_ADDRESS_MAX: u32 = 20;
-/// The same from all addresses (X9).
-pub(crate) const UNKNOWN_CREDENTIALS_MAX: u32 = 1_000;
-/// The period in which a node remembers calls without a token (X5).
+/// Unknown credentials from one address per second, after which a node checks no further ones for the rest of it (X9).
+pub(crate) const BAD_CREDENTIALS_PER_ADDRESS_MAX: u32 = 20;
+/// Credentials per second that a node does not know and therefore checks with the cluster (X9).
+pub(crate) const CREDENTIAL_CHECKS_MAX: u32 = 1_000;
+/// How long a node remembers calls without a token (X5).
 pub(crate) const CALLS_WITHOUT_TOKEN_MEMORY: Duration = Duration::from_secs(60 * 60);
-/// Combinations of address and permission of such calls that a node counts separately in five minutes (X5).
+/// Combinations of address and permission that a node counts separately in five minutes, of calls without a token (X5).
 pub(crate) const CALLERS_WITHOUT_TOKEN_MAX: usize = 1_024;

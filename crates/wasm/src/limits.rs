@@ -26,13 +26,13 @@ pub(crate) const WASI_LIST_MAX: u32 = 1_024;
 pub(crate) const WASI_COPY_BYTES_MAX: usize = 1 << 20;
 /// Compiled modules that a sandbox caches; the least recently used one is evicted.
 pub(crate) const MODULES_CACHED_MAX: usize = 64;
-/// The code of all compiled modules that a sandbox caches, unless it is given less memory. In bytes.
+/// The code of all compiled modules that a sandbox caches, unless it is created with a smaller cache. In bytes.
 pub const MODULES_CACHED_BYTES_MAX: usize = 128 << 20;
 /// The compiled code of one module. In bytes.
 pub const CODE_BYTES_MAX: usize = 32 << 20;
 /// How long compiling a module may take. In seconds of processor time.
 pub const COMPILE_CPU_SECONDS_MAX: u64 = 20;
-/// The memory that compiling a module may take, on a node with much of it. In bytes.
+/// The memory that compiling a module may take, on a node with at least 4 GiB. In bytes.
 pub const COMPILE_MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Functions that a module may define.
 pub(crate) const FUNCTIONS_MAX: u32 = 20_000;

@@ -138,7 +138,7 @@ impl MemberWorker {
     async fn work(&mut self, mut link: Link) {
         loop {
             if let Some(total) = self.ledger.offer(SLOTS as usize) {
-                // If the stream has ended, the next message says so.
+                // If the stream has ended, reading the next message shows it.
                 let _ = link.outgoing.send(ToLeader::Slots(total)).await;
             }
             tokio::select! {

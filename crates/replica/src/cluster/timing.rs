@@ -1,8 +1,8 @@
-//! Whether this node has the timing of its leader.
+//! Compares the timing of this node with its leader's.
 //!
 //! `election_ms` is a setting of each node, because consensus takes its timing at its start only. Nodes with different
-//! timing are safe, but elect leaders when they should not: a leader that sends heartbeats more rarely than a follower
-//! expects them is deposed. So a leader sends its own with each append, and each follower says whether it differs (ADR 0051).
+//! timing are safe, but hold needless elections: a leader that sends heartbeats less often than a follower expects them
+//! loses its leadership. So a leader sends its timing with each append, and each follower reports a difference (ADR 0051).
 
 use flotilla_engine::NodeId;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct TimingMismatch {
     pub own_ms: u64,
     /// The leader.
     pub leader: NodeId,
-    /// The leader's, in milliseconds.
+    /// The leader's minimum election timeout, in milliseconds.
     pub leader_ms: u64,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for TimingMismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "expected the same `election_ms` on all nodes, but this node has {}, and node {}, which leads, has {}",
+            "expected the same `election_ms` on all nodes, but this node has {} and the leader, node {}, has {}",
             self.own_ms, self.leader.0, self.leader_ms
         )
     }

@@ -54,8 +54,7 @@ impl Caller {
         self.address
     }
 
-    /// The same caller on a connection whose listening side wants to know when a call is admitted: `admitted` is
-    /// then called, maybe more than once.
+    /// The same caller, with a function that is called when a call on its connection is admitted, possibly more than once.
     #[must_use]
     pub fn with_admission(self, admitted: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
@@ -64,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// A call on its connection was admitted: when there are too many connections, those of other callers are closed first.
+    /// Records that a call on its connection was admitted. If there are too many connections, others are closed first.
     pub fn mark_admitted(&self) {
         if let Some(admitted) = &self.admission {
             admitted();

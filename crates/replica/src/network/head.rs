@@ -7,7 +7,7 @@ use crate::network::protocol::{
 
 /// A request, or a message of a stream of requests.
 pub(crate) trait Headed {
-    /// Its sender; `None` if it states none. Of some streams, only the first message states it.
+    /// Its sender; `None` if it does not state one. In some streams, only the first message states it.
     fn sender(&self) -> Option<&Sender>;
 }
 

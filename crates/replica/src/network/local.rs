@@ -21,7 +21,7 @@ pub const HOME_GROUP_ID: u64 = 0;
 pub(crate) enum Standing {
     /// A member.
     Member,
-    /// Not a member as far as this node knows: it may be newer than what the node has received, or be no member at all.
+    /// Not a member as far as this node knows. It may have become one in an entry that this node has not received.
     Stranger,
     /// A removed member.
     Removed,

@@ -110,8 +110,8 @@ impl Runner {
         Ok(report)
     }
 
-    /// The memory that a call may take, once it is free. However much the calls of one namespace take, it leaves a part to
-    /// others, or they take turns.
+    /// Reserves the memory that a call may take, once it is free. The calls of one namespace leave a part to other
+    /// namespaces; if calls are too large for that, namespaces take turns.
     async fn reserve(
         &self,
         namespace: &Namespace,

@@ -10,8 +10,8 @@ const SHARES: usize = 4_096;
 
 /// A pool of which each namespace leaves a part to others.
 ///
-/// A namespace that uses its share waits until its own reservations end, and its next one then waits behind those of others.
-/// Meanwhile, others can use the rest.
+/// A namespace that has used up its share waits until its own reservations end. Meanwhile, others can use the rest. Its
+/// next reservation then waits behind those of others.
 #[derive(Debug)]
 pub(crate) struct FairPool {
     pool: MemoryPool,

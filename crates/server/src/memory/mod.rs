@@ -121,7 +121,9 @@ impl Memory {
     fn needed_bytes(&self) -> u64 {
         let pools = self.pools().map(|(_, pool)| pool.bytes_max() as u64);
         let others = self.queue_bytes_max + self.modules.code_bytes_max;
-        FIXED_BYTES + pools.iter().sum::<u64>() + others as u64
+        // A configured size may be any number.
+        let all = pools.into_iter().chain([FIXED_BYTES, others as u64]);
+        all.fold(0, u64::saturating_add)
     }
 
     /// The pools, each with the name of its owner.
