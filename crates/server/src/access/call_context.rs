@@ -243,7 +243,9 @@ mod tests {
         let caller = Caller::default().with_admission(mark);
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(needs);
-        CallContext::of(node, &request).await.expect("it is permitted");
+        CallContext::of(node, &request)
+            .await
+            .expect("it is permitted");
         count.load(Ordering::Relaxed)
     }
 

@@ -1,12 +1,14 @@
 //! Keeps a connection from being closed for another one while a response is sent.
 
-use crate::connections::Admitted;
-use axum::body::Body;
+use crate::connections::{Admitted, Busy};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
-use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// Keeps the connection of the request until its response is sent.
 pub(super) async fn keep_connection(request: Request, next: Next) -> Response {
@@ -16,12 +18,33 @@ pub(super) async fn keep_connection(request: Request, next: Next) -> Response {
         return response;
     };
     let busy = connection.begin_request();
-    response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _sending = &busy;
-            frame
-        }))
-    })
+    response.map(|body| Body::new(KeptBody { body, _busy: busy }))
+}
+
+/// A body whose connection is kept until it is dropped.
+struct KeptBody {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for KeptBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +73,7 @@ mod tests {
         let mut request = Request::new(Body::empty());
         request.extensions_mut().insert(admitted.clone());
         let response = router.oneshot(request).await.expect("infallible");
+        assert_eq!(response.body().size_hint().exact(), Some(1));
         drop(admission.admit(address).expect("it is admitted"));
         drop(admission.admit(address).expect("it is admitted"));
         assert!(
