@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::Arguments;
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
 use crate::process::Process;
 use crate::sandbox::Sandbox;
 use crate::stages::{Stages, say, show_duration};
-use crate::subcommand::{Subcommand, UsageError};
+use crate::subcommand::Subcommand;
 use crate::virtual_environment::VirtualEnvironment;
 use crate::{flo, project, requirements};
 
@@ -125,20 +126,13 @@ fn read_arguments(arguments: &[String]) -> Result<Call> {
         examples: EXAMPLES_DEFAULT,
         seed: 1,
     };
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let value = match word.as_str() {
-            "--examples" => &mut call.examples,
-            "--seed" => &mut call.seed,
-            other => {
-                let message = format!("expected --examples or --seed, but got `{other}`");
-                return Err(UsageError(message).into());
-            }
-        };
-        *value = match words.next().map(|number| number.parse()) {
-            Some(Ok(number)) if number > 0 => number,
-            _ => return Err(UsageError(format!("expected a number above 0 after {word}")).into()),
-        };
+    let mut arguments = Arguments::new(arguments);
+    while let Some(option) = arguments.option() {
+        match option {
+            "--examples" => call.examples = arguments.positive()?,
+            "--seed" => call.seed = arguments.positive()?,
+            _ => return Err(arguments.unknown().into()),
+        }
     }
     Ok(call)
 }
@@ -242,6 +236,7 @@ fn report(log: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subcommand::UsageError;
 
     fn call(words: &[&str]) -> Result<Call> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();

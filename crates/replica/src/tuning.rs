@@ -64,7 +64,7 @@ impl Tuning {
 
     /// [`Tuning::election_min`] in milliseconds. The other times of consensus follow from it.
     pub(crate) fn election_ms(&self) -> u64 {
-        u64::try_from(self.election_min.as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.election_min)
     }
 
     /// How long a leader that stops waits for its successor.
@@ -105,4 +105,9 @@ impl Default for Tuning {
             install_snapshot_timeout: Duration::from_secs(300),
         }
     }
+}
+
+/// The duration in milliseconds.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -382,11 +382,16 @@ pub(crate) fn rows_max(limit: u32) -> Result<usize, Refusal> {
 
 /// The token that continues a list; empty on its last page.
 pub(crate) fn page_token(next: Option<Vec<u8>>) -> String {
-    let mut token = String::new();
-    for byte in next.unwrap_or_default() {
-        write!(token, "{byte:02x}").expect("a String takes every byte");
+    hex(&next.unwrap_or_default())
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(digits, "{byte:02x}").expect("a String takes every byte");
     }
-    token
+    digits
 }
 
 /// The refusal of a page token that is none of this list.

@@ -1,8 +1,7 @@
 //! openraft's timing and limits (docs/design.md, "Raft").
 
-use crate::tuning::Tuning;
+use crate::tuning::{Tuning, milliseconds};
 use openraft::{Config, ConfigError, SnapshotPolicy};
-use std::time::Duration;
 
 /// The maximum of entries in one append; their size usually limits it first
 /// (`LogStore::limited_get_log_entries`).
@@ -21,7 +20,7 @@ pub(crate) fn config(tuning: &Tuning) -> Result<Config, ConfigError> {
     Config {
         cluster_name: "flotilla".to_owned(),
         heartbeat_interval: milliseconds(tuning.heartbeat),
-        election_timeout_min: milliseconds(tuning.election_min),
+        election_timeout_min: tuning.election_ms(),
         election_timeout_max: election_max_ms,
         // The default of 200 ms invites overlapping installs, a likely trigger of issue 2116.
         install_snapshot_timeout: milliseconds(tuning.install_snapshot_timeout),
@@ -43,10 +42,6 @@ pub(crate) fn config(tuning: &Tuning) -> Result<Config, ConfigError> {
         ..Config::default()
     }
     .validate()
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use crate::limits::CREDENTIAL_BYTES_MAX;
 use flotilla_api::token;
 use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
-use std::net::IpAddr;
+use flotilla_replica::Caller;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
@@ -36,15 +36,16 @@ impl Credential {
     }
 }
 
-/// Who calls with this metadata, from this address. A caller that shows a bad credential is never taken for one without.
+/// Who calls with this metadata. A caller that shows a bad credential is never taken for one without.
 ///
 /// # Errors
 /// Why the credential is bad, or that it could not be checked before the deadline of the call.
 pub(super) async fn authenticate(
     node: &Context,
     metadata: &MetadataMap,
-    address: Option<IpAddr>,
+    caller: Option<&Caller>,
 ) -> Result<Credential, Refusal> {
+    let address = caller.and_then(Caller::address);
     let Some(text) = bearer(metadata)? else {
         return Ok(Credential::of(Actor::Anonymous));
     };
@@ -58,13 +59,14 @@ pub(super) async fn authenticate(
         ))
     })?;
     let unknown_credentials = &node.caller_checks.unknown_credentials;
-    let look = TokenLookup {
+    let lookup = TokenLookup {
         node: &node.node_gateway,
         token,
     };
-    if !look.is_known_here()? {
+    let here = lookup.look()?;
+    if !here.is_known {
         unknown_credentials.begin_check(address)?;
-        if !look.is_known(deadline::of(metadata)).await? {
+        if !lookup.is_known(&here, deadline::of(metadata)).await? {
             unknown_credentials.record_bad(address);
             return Err(AccessRejection::CredentialUnknown.into());
         }
@@ -118,18 +120,11 @@ struct LookupResult {
 }
 
 impl TokenLookup<'_> {
-    /// Whether the cluster has the token with this secret, by what this node has applied.
-    fn is_known_here(&self) -> Result<bool, Refusal> {
-        Ok(self.look()?.is_known)
-    }
-
-    /// Whether the cluster has the token with this secret: it may be newer than what this node has applied.
-    async fn is_known(&self, deadline: Instant) -> Result<bool, Refusal> {
+    /// Whether the cluster has the token with this secret, although this node does not know it yet: it may be newer than what
+    /// this node has applied.
+    async fn is_known(&self, here: &LookupResult, deadline: Instant) -> Result<bool, Refusal> {
         let home = self.node.home();
-        let LookupResult {
-            is_access_initialized,
-            ..
-        } = self.look()?;
+        let is_access_initialized = here.is_access_initialized;
         // Before a cluster is formed, its bootstrap token is the only credential.
         let initial_access = self.node.initial_access();
         if !is_access_initialized && initial_access.awaits_formation(home.replica()) {
@@ -152,6 +147,7 @@ impl TokenLookup<'_> {
         }
     }
 
+    /// Looks in what this node has applied.
     fn look(&self) -> Result<LookupResult, Refusal> {
         let initial_access = self.node.initial_access();
         let Self { node, token } = self;

@@ -104,8 +104,7 @@ impl CallContext {
         needs: Needs,
         (metadata, caller): (&MetadataMap, Option<&Caller>),
     ) -> Result<(), Refusal> {
-        let address = caller.and_then(Caller::address);
-        let Credential { actor, .. } = authenticate(node, metadata, address).await?;
+        let Credential { actor, .. } = authenticate(node, metadata, caller).await?;
         // It is recorded with the call itself.
         node.caller_checks.check(&actor, needs)?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
@@ -127,12 +126,22 @@ impl CallContext {
             return Ok(());
         }
         let needs = Needs::Permission(&[Permission::ClusterRead]);
-        let address = caller.and_then(Caller::address);
-        let Credential { actor, .. } = authenticate(node, metadata, address).await?;
-        node.caller_checks.record(&actor, address, needs);
-        node.caller_checks.check(&actor, needs)?;
+        let Credential { actor, .. } = Self::recorded(node, (metadata, caller), needs).await?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         gateway.home().check_formation()
+    }
+
+    /// Authenticates the caller of a port of this node, records the call, and checks whether the configuration permits it.
+    async fn recorded(
+        node: &Context,
+        (metadata, caller): (&MetadataMap, Option<&Caller>),
+        needs: Needs,
+    ) -> Result<Credential, Refusal> {
+        let credential = authenticate(node, metadata, caller).await?;
+        let address = caller.and_then(Caller::address);
+        node.caller_checks.record(&credential.actor, address, needs);
+        node.caller_checks.check(&credential.actor, needs)?;
+        Ok(credential)
     }
 
     async fn authenticated<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
@@ -141,13 +150,8 @@ impl CallContext {
         let Credential { actor, secret } = match request.extensions().get() {
             Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
             None => {
-                let caller = request.extensions().get::<Caller>();
-                let address = caller.and_then(Caller::address);
-                let credential = authenticate(node, request.metadata(), address).await?;
-                let actor = &credential.actor;
-                node.caller_checks.record(actor, address, needs);
-                node.caller_checks.check(actor, needs)?;
-                credential
+                let caller = request.extensions().get();
+                Self::recorded(node, (request.metadata(), caller), needs).await?
             }
         };
         let actor = planted::served_for(actor);

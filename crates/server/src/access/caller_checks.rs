@@ -23,7 +23,7 @@ impl CallerChecks {
         Self {
             requires_token: config.require_token,
             is_metrics_page_public: config.metrics_public,
-            unknown_credentials: UnknownCredentials::default(),
+            unknown_credentials: UnknownCredentials::new(),
             calls_without_token: CallsWithoutToken::new(),
         }
     }

@@ -13,9 +13,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Checks of credentials in the last second that the node did not know, and how many of these credentials were bad, by the
 /// address from which they came. A secret cannot be guessed; but each check waits for the leader. The credentials that the node
 /// knows are not counted, so an attacker keeps out no other caller of its address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UnknownCredentials {
-    period: Mutex<Option<Period>>,
+    period: Mutex<Period>,
 }
 
 #[derive(Debug)]
@@ -37,13 +37,19 @@ impl Period {
 }
 
 impl UnknownCredentials {
+    /// No credentials yet.
+    pub(super) fn new() -> Self {
+        Self {
+            period: Mutex::new(Period::begin()),
+        }
+    }
+
     /// Begins to check one more credential from this address.
     ///
     /// # Errors
     /// There were too many checks, or too many bad credentials from the address.
     pub(super) fn begin_check(&self, address: Option<IpAddr>) -> Result<(), Refusal> {
         let mut period = self.period();
-        let period = period.get_or_insert_with(Period::begin);
         let bad = period.by_address.get(&address).copied().unwrap_or_default();
         if bad >= BAD_CREDENTIALS_PER_ADDRESS_MAX {
             let text = format!(
@@ -72,18 +78,14 @@ impl UnknownCredentials {
     /// Counts one more bad credential from this address.
     pub(super) fn record_bad(&self, address: Option<IpAddr>) {
         let mut period = self.period();
-        let period = period.get_or_insert_with(Period::begin);
         *period.by_address.entry(address).or_default() += 1;
     }
 
-    /// The current period, unless a new one must begin.
-    fn period(&self) -> MutexGuard<'_, Option<Period>> {
+    /// The current period.
+    fn period(&self) -> MutexGuard<'_, Period> {
         let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
-        if period
-            .as_ref()
-            .is_some_and(|one| one.began.elapsed() >= PERIOD)
-        {
-            *period = None;
+        if period.began.elapsed() >= PERIOD {
+            *period = Period::begin();
         }
         period
     }
@@ -99,7 +101,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bad_credentials_of_an_address_are_bounded() {
-        let unknown = UnknownCredentials::default();
+        let unknown = UnknownCredentials::new();
         for _ in 0..BAD_CREDENTIALS_PER_ADDRESS_MAX {
             unknown.begin_check(address(1)).unwrap();
             // A good one.
@@ -115,7 +117,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_addresses_share_the_checks_of_the_node() {
-        let unknown = UnknownCredentials::default();
+        let unknown = UnknownCredentials::new();
         for number in 0..CREDENTIAL_CHECKS_MAX {
             unknown.begin_check(address(number)).unwrap();
         }

@@ -1,6 +1,7 @@
 //! Accepts connections within the bounds of a port.
 
 use super::admission::{Admission, Admitted};
+use super::io_deadline::IoDeadline;
 use super::suspensions::Suspensions;
 use crate::limits::HANDSHAKE_DEADLINE;
 use flotilla_replica::{Accepted, Arrivals, Caller};
@@ -14,7 +15,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::{Sleep, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -108,11 +108,11 @@ async fn enter<S>(
         () = closing.cancelled() => None,
     };
     if let Some((stream, caller)) = established {
-        let mark_admitted = admitted.establish();
+        admitted.establish();
         let caller = caller
             .with_address(admitted.address())
             .with_closing(closing.clone())
-            .with_admission(mark_admitted);
+            .with_admission(admitted.admission_mark());
         let counted = Counted {
             stream,
             age,
@@ -152,14 +152,17 @@ impl Age {
 /// The beginning of HTTP/2 on a connection. The server itself waits for it without a deadline.
 struct Preface {
     bytes_left: usize,
-    deadline: Pin<Box<Sleep>>,
+    deadline: IoDeadline,
 }
 
 impl Preface {
     fn new() -> Self {
         Self {
             bytes_left: PREFACE_BYTES,
-            deadline: Box::pin(sleep(HANDSHAKE_DEADLINE)),
+            deadline: IoDeadline::after(
+                HANDSHAKE_DEADLINE,
+                "the client did not send the HTTP/2 connection preface in time",
+            ),
         }
     }
 
@@ -167,15 +170,6 @@ impl Preface {
     fn has_ended(&mut self, bytes: usize) -> bool {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
         self.bytes_left == 0
-    }
-
-    /// Fails at the deadline, at which the reader is woken.
-    fn check_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        if self.deadline.as_mut().poll(context).is_pending() {
-            return Ok(());
-        }
-        let message = "the client did not send the HTTP/2 connection preface in time";
-        Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 }
 
@@ -216,7 +210,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
             if preface.has_ended(bytes) {
                 self.preface = None;
             } else if read.is_pending() {
-                preface.check_deadline(context)?;
+                preface.deadline.check(context)?;
             }
         }
         read

@@ -340,26 +340,18 @@ impl Admitted {
         }
     }
 
-    /// For a connection over HTTP, which may be closed between two requests: calling the result marks its address as that of a
-    /// permitted caller, whose connections are closed last.
-    pub(crate) fn mark_known(&self) -> impl Fn() + Send + Sync + use<> {
-        let (admission, handle) = (Arc::clone(&self.admission), Arc::clone(&self.handle));
-        move || {
-            if handle.mark_admitted() {
-                admission.state().known.add(handle.address);
-            }
-        }
-    }
-
-    /// Its handshake has finished. Calling the result marks the caller as admitted: from then on, the connection is not
-    /// closed for another one.
-    pub(super) fn establish(&self) -> impl Fn() + Send + Sync + use<> {
+    /// Its handshake has finished.
+    pub(super) fn establish(&self) {
         let mut state = self.admission.state();
         let number = self.handle.number();
         if let Some(handle) = state.handshakes.remove(&number) {
             state.strangers.insert(number, handle);
         }
-        drop(state);
+    }
+
+    /// Calling the result marks the caller as admitted: from then on, connections from its address are closed last, and this one
+    /// is not closed for another one, unless it is over HTTP, between two requests.
+    pub(crate) fn admission_mark(&self) -> impl Fn() + Send + Sync + use<> {
         let (admission, handle) = (Arc::clone(&self.admission), Arc::clone(&self.handle));
         move || {
             if !handle.mark_admitted() {
@@ -408,7 +400,7 @@ mod tests {
         assert!(is_stopped(&second) && !is_stopped(&first));
         drop((first, second, third));
         let known = Arc::new(admission.admit(MEMBER).expect("it is admitted"));
-        known.mark_known()();
+        known.admission_mark()();
         let unknown = admission.admit(STRANGER).expect("it is admitted");
         let next = admission.admit(STRANGER).expect("it is admitted");
         assert!(is_stopped(&unknown) && !is_stopped(&known) && !is_stopped(&next));
@@ -442,7 +434,8 @@ mod tests {
     /// A connection of an admitted caller.
     fn of_admitted_caller(admission: &Arc<Admission>, address: IpAddr) -> Option<Admitted> {
         let admitted = admission.admit(address)?;
-        admitted.establish()();
+        admitted.establish();
+        admitted.admission_mark()();
         Some(admitted)
     }
 
@@ -468,7 +461,8 @@ mod tests {
         let admission = admission(3, 3, 3);
         let member = of_admitted_caller(&admission, MEMBER).expect("a member");
         let strangers = [STRANGER; 2].map(|address| admission.admit(address).expect("a stranger"));
-        let marks = strangers.each_ref().map(Admitted::establish);
+        strangers.iter().for_each(Admitted::establish);
+        let marks = strangers.each_ref().map(Admitted::admission_mark);
         let next = of_admitted_caller(&admission, MEMBER).expect("another member");
         assert_eq!(strangers.each_ref().map(is_stopped), [true, false]);
         // A stranger whose call is admitted after all keeps its connection.
@@ -501,7 +495,7 @@ mod tests {
         let admission = admission(3, 3, 3);
         let member = of_admitted_caller(&admission, MEMBER).expect("a member");
         let reconnecting = admission.admit(MEMBER).expect("it is admitted");
-        let _mark = reconnecting.establish();
+        reconnecting.establish();
         let stranger = admission.admit(STRANGER).expect("it is admitted");
         let next = admission.admit(STRANGER).expect("it is admitted");
         assert!(is_stopped(&stranger) && !is_stopped(&reconnecting));

@@ -7,6 +7,7 @@
 
 mod acceptor;
 mod admission;
+mod io_deadline;
 mod serve_http;
 mod sockets;
 mod stalling;

@@ -1,11 +1,11 @@
 //! Ends connections whose clients do not read, or do not begin.
 
+use super::io_deadline::IoDeadline;
 use crate::limits::{HTTP_HEADERS_DEADLINE, HTTP_WRITE_STALL_MAX};
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
 
 /// A connection whose writes fail once one has made no progress for [`HTTP_WRITE_STALL_MAX`]: a client that does not read would
 /// otherwise keep its response in memory indefinitely. With HTTP/2, pings usually detect such a client earlier.
@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct Stalling<S> {
     stream: S,
     /// The deadline of the write that waits for the client.
-    deadline: Option<Pin<Box<Sleep>>>,
+    deadline: Option<IoDeadline>,
     /// `None` once the client has chosen a version of HTTP.
     beginning: Option<Beginning>,
 }
@@ -27,14 +27,17 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 struct Beginning {
     /// The bytes of the preface that have arrived.
     matched: usize,
-    deadline: Pin<Box<Sleep>>,
+    deadline: IoDeadline,
 }
 
 impl Beginning {
     fn new() -> Self {
         Self {
             matched: 0,
-            deadline: Box::pin(sleep(HTTP_HEADERS_DEADLINE)),
+            deadline: IoDeadline::after(
+                HTTP_HEADERS_DEADLINE,
+                "the client did not begin a request in time",
+            ),
         }
     }
 
@@ -45,15 +48,6 @@ impl Beginning {
         let is_http_1 = bytes[..count] != rest[..count];
         self.matched += count;
         is_http_1 || self.matched == PREFACE.len()
-    }
-
-    /// Fails at the deadline, at which the reader is woken.
-    fn check_deadline(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        if self.deadline.as_mut().poll(context).is_pending() {
-            return Ok(());
-        }
-        let message = "the client did not begin a request in time";
-        Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 }
 
@@ -75,12 +69,14 @@ impl<S> Stalling<S> {
             self.deadline = None;
             return written;
         }
-        let deadline = self
-            .deadline
-            .get_or_insert_with(|| Box::pin(sleep(HTTP_WRITE_STALL_MAX)));
-        ready!(deadline.as_mut().poll(context));
-        let message = "the client read nothing of its response for too long";
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
+        let deadline = self.deadline.get_or_insert_with(|| {
+            IoDeadline::after(
+                HTTP_WRITE_STALL_MAX,
+                "the client read nothing of its response for too long",
+            )
+        });
+        deadline.check(context)?;
+        Poll::Pending
     }
 }
 
@@ -96,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
             if beginning.has_ended(&buffer.filled()[bytes_before..]) {
                 self.beginning = None;
             } else if read.is_pending() {
-                beginning.check_deadline(context)?;
+                beginning.deadline.check(context)?;
             }
         }
         read

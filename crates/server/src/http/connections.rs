@@ -119,7 +119,7 @@ impl ConnectionHandler {
         let caller = caller
             .with_address(admitted.address())
             .with_closing(admitted.closing())
-            .with_admission(admitted.mark_known());
+            .with_admission(admitted.admission_mark());
         let admitted = Arc::clone(admitted);
         let router = self.router.clone();
         let service = MapRequest::new(router, move |mut request: Request<Incoming>| {

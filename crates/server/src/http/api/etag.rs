@@ -3,11 +3,11 @@
 use super::refusals::invalid_header;
 use super::transcoder::Call;
 use crate::errors::Refusal;
+use crate::request::hex;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use prost_reflect::DynamicMessage;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The tags that a header may list.
 const TAGS_MAX: usize = 8;
@@ -88,13 +88,7 @@ fn number(message: &DynamicMessage, path: &str) -> Option<u64> {
 }
 
 fn digest(text: &[u8]) -> String {
-    let digest = Sha256::digest(text);
-    let mut shown = String::with_capacity(2 * DIGEST_BYTES);
-    for byte in &digest[..DIGEST_BYTES] {
-        // Writing to a string does not fail.
-        let _ = write!(shown, "{byte:02x}");
-    }
-    shown
+    hex(&Sha256::digest(text)[..DIGEST_BYTES])
 }
 
 /// The tags in a header: strong ones with their quotation marks, or only `*`.
