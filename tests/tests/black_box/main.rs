@@ -14,6 +14,7 @@ mod concurrency;
 mod counter;
 mod crash;
 mod dead_letters;
+mod event_streams;
 mod examples;
 mod files;
 mod first_minutes;
