@@ -9,7 +9,9 @@ use crate::process::{Process, read_log};
 use crate::scratch::Scratch;
 use crate::status::ClusterStatus;
 use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::net::{SocketAddrV4, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -25,6 +27,9 @@ pub struct Node {
     process: Option<Process>,
 }
 
+/// The keyring of all clusters under test.
+const KEYRING: &str = "k1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+
 /// How a node is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -33,6 +38,8 @@ pub(crate) struct Settings {
     /// How it gets into its cluster, as flags.
     pub(crate) origin: [String; 2],
     pub(crate) log: PathBuf,
+    /// The keyring of its cluster.
+    pub(crate) keyring: PathBuf,
     /// Further flags.
     pub(crate) flags: Vec<String>,
     /// Its TLS certificates.
@@ -66,6 +73,7 @@ impl Settings {
             flags: Vec::new(),
             certificates: host.certificates.clone(),
             token: None,
+            keyring: keyring(scratch),
             log: scratch.log(&format!("node-{node_id}.log")),
         }
     }
@@ -84,6 +92,7 @@ impl Settings {
             .args(&self.flags)
             // The flag --access overrides it.
             .env("FLO_ACCESS", "open")
+            .env("FLO_KEYRING_FILE", &self.keyring)
             .envs(host.environment.iter().cloned());
         if let Some(certificates) = &self.certificates {
             command.envs(certificates.of_a_node());
@@ -94,6 +103,18 @@ impl Settings {
         }
         Process::spawn(command, self.log.clone())
     }
+}
+
+/// The file with the keyring of all nodes whose data is in the folder.
+fn keyring(scratch: &Scratch) -> PathBuf {
+    let file = scratch.path("keyring");
+    if !file.exists() {
+        let draft = scratch.path("keyring-draft");
+        fs::write(&draft, KEYRING).expect("the folder has room");
+        fs::set_permissions(&draft, Permissions::from_mode(0o600)).expect("own file");
+        fs::rename(&draft, &file).expect("own folder");
+    }
+    file
 }
 
 impl Node {

@@ -1,8 +1,8 @@
 //! Commands: requests to change state, and the table of their static properties.
 
 use crate::access::{
-    Actor, Authority, CreateToken, InitializeAccess, Permission, RecoverAccess, RevokeToken,
-    RotateToken, SetAccessMode,
+    Actor, Authority, CreateToken, InitializeAccess, Permission, RecordTokenUses, RecoverAccess,
+    RevokeToken, RotateToken, SetAccessMode,
 };
 use crate::action::{
     CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled,
@@ -547,4 +547,6 @@ commands! {
     RevokeToken(RevokeToken) "revoke_token" Progress, by Content -> TokenRevoked, in cluster;
     /// Creates a token that administers the cluster for a day (X4).
     RecoverAccess(RecoverAccess) "recover_access" Progress, by System -> Done, in cluster;
+    /// Notes when API tokens were used last (X7).
+    RecordTokenUses(RecordTokenUses) "record_token_uses" Intake, by System -> Done, in cluster;
 }

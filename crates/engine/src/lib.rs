@@ -75,7 +75,7 @@ mod workflow_rejection;
 pub use access::{
     AccessMode, Actor, BootstrapToken, ClusterRole, CreateToken, Grant, GrantInvalid,
     InitializeAccess, NamespacePattern, NamespaceRole, Needed, Permission, PermissionSet,
-    RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
+    RecordTokenUses, RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
 };
 pub use access_rejection::AccessRejection;
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};

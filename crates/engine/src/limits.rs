@@ -362,6 +362,10 @@ pub const RECOVERY_TOKEN_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 pub const TOKEN_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// How long the former secret of a token that is rotated stays valid at most (X10): 7 days, in milliseconds.
 pub const TOKEN_OVERLAP_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// How exactly the cluster notes when an API token was used last (X7): an hour, in milliseconds.
+pub const TOKEN_USE_MS: u64 = 60 * 60 * 1_000;
+/// API tokens whose use one command notes (X7).
+pub const TOKEN_USES_MAX: usize = 1_000;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 

@@ -110,7 +110,7 @@ pub enum Rejection {
     TaskNotTracked(ActionRunNumber),
     /// The token does not belong to the attempt whose report is awaited (W38).
     #[error(
-        "expected the token of the accepted attempt of action run \"{0}\", but the token is for another attempt"
+        "expected the token of the accepted attempt of action run \"{0}\", but the token is for another attempt or lacks its MAC"
     )]
     ReportTokenMismatch(ActionRunNumber),
     /// The plan does not exist.

@@ -236,7 +236,7 @@ codes! {
         "Neither the step nor the executor of the task has `tracking: {mode: async}`, so the task cannot be accepted or reported."
         => "complete or fail the task instead";
     ReportTokenMismatch "report_token_mismatch" Conflict
-        "The token is not the one of the accepted attempt."
+        "The token is not the one of the accepted attempt, or lacks the MAC that its worker received."
         => "each attempt has its own token: use the one of the attempt that was accepted";
     PlanNotFound "plan_not_found" NotFound
         "The workflow has no plan with this name."

@@ -2,6 +2,7 @@
 
 use crate::access::CallerChecks;
 use crate::gateway::Gateway;
+use crate::keyring::NodeKeyring;
 use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
@@ -21,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) node_gateway: Gateway,
     /// What the node checks and records about its callers.
     pub(crate) caller_checks: CallerChecks,
+    /// The secret keys that all nodes share.
+    pub(crate) keyring: Arc<NodeKeyring>,
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.

@@ -120,6 +120,7 @@ impl NodeInspector {
             calls_without_token: rows.largest(calls_without_token(checks), |row| row.count),
             calls_counted_ms: millis(checks.calls_without_token.counted()),
             requires_token: checks.requires_token(),
+            keyring: context.keyring.summary(),
         }
     }
 

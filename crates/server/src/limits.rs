@@ -174,6 +174,10 @@ pub(crate) const TLS_REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) const TLS_EXPIRY_NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// How often the certificate files are checked for changes.
 pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
+/// How often a node reports which API tokens callers have shown.
+pub(crate) const TOKEN_USES_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the file of the keyring is checked for changes.
+pub(crate) const KEYRING_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 /// The body of an HTTP request: a payload and a state patch of maximum size, and their envelope. In bytes.
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + STATE_BYTES_MAX + (16 << 10);
 /// Actions that have their own series in the metrics; the tasks of all others are counted together.

@@ -4,6 +4,7 @@ use crate::access::{CallContext, CallerChecks, InitialAccess, Needs};
 use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
+use crate::keyring::NodeKeyring;
 use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
@@ -36,6 +37,12 @@ pub(crate) struct StillNode {
     _data: TempDir,
 }
 
+/// The command that opens the cluster.
+const OPEN: InitializeAccess = InitializeAccess {
+    mode: AccessMode::Open,
+    bootstrap: None,
+};
+
 impl StillNode {
     /// Starts a node that is alone in its cluster, and waits until it leads.
     pub(crate) async fn start() -> Self {
@@ -59,6 +66,7 @@ impl StillNode {
         let memory = Memory::of_node(&ServerConfig::default());
         let context = Arc::new(Context {
             caller_checks: CallerChecks::new(&ServerConfig::default()),
+            keyring: Arc::new(NodeKeyring::load(None).unwrap()),
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(
@@ -94,13 +102,9 @@ impl StillNode {
             .catch_up(deadline())
             .await
             .unwrap();
-        let open = InitializeAccess {
-            mode: AccessMode::Open,
-            bootstrap: None,
-        };
         let opened = context
             .node_gateway
-            .submit(Command::of_cluster(open), deadline());
+            .submit(Command::of_cluster(OPEN), deadline());
         opened.await.unwrap();
         Self {
             call: CallContext::of_anyone(&context),

@@ -301,6 +301,104 @@ fn several_first_members_of_a_closed_cluster_require_a_bootstrap_token() {
     refused(&with_file)
         .says("its mode is 644")
         .hints("chmod o=");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("own file");
+    refused(&with_file)
+        .says("`keyring_file`")
+        .hints("flo keyring generate");
+    let keyring = scratch.path("keyring").display().to_string();
+    let both = [&with_file[..], &["--keyring-file", &keyring]].concat();
+    refused(&both).says("keyring").hints("flo keyring generate");
+    fs::write(&keyring, "k1 short").expect("room");
+    refused(&both).says("its mode is 644");
+    fs::set_permissions(&keyring, Permissions::from_mode(0o600)).expect("own file");
+    refused(&both).says("line 1 is something else");
+}
+
+#[test]
+fn a_cluster_is_closed_only_with_one_keyring_on_all_voters() {
+    let mut cluster = Cluster::start();
+    let stranger = cluster.flo();
+    let root = create_token(&stranger, &["--cluster", "--role", "cluster-admin"]);
+    let [follower, _] = cluster.followers()[..] else {
+        panic!("expected two followers");
+    };
+    let other = cluster.scratch().path("other-keyring");
+    let _ = root.text(&["keyring", "generate", &other.display().to_string()]);
+    let file = ("FLO_KEYRING_FILE".to_owned(), other.clone().into());
+    cluster.kill(follower);
+    let enable = ["auth", "enable"];
+    root.refused(&enable)
+        .expect(3, "keyrings_differ")
+        .says(&format!("node {follower}"))
+        .says("it does not respond");
+    cluster.node_mut(follower).set_environment(vec![file]);
+    cluster.restart(follower);
+    cluster.await_health();
+    root.refused(&enable)
+        .expect(3, "keyrings_differ")
+        .says("it has another keyring")
+        .hints("flo cluster inspect");
+    // A node reads a changed file without a restart.
+    let own = cluster.scratch().path("keyring");
+    fs::copy(&own, &other).expect("room");
+    wait_until("the node to use the changed keyring", TIMEOUT, || {
+        let answer = root.run(&enable);
+        if answer.code == 0 {
+            Ok(())
+        } else {
+            Err(answer.show())
+        }
+    });
+    stranger
+        .refused(&["kv", "get", "k"])
+        .expect(3, "credential_missing");
+}
+
+#[test]
+fn the_token_of_a_task_needs_the_mac_that_its_worker_received() {
+    let cluster = Cluster::closed();
+    let root = cluster.flo();
+    let stranger = root.without_token();
+    let worker = create_token(&root, &["--role", "worker"]);
+    let definition = cluster.scratch().write(
+        "transfer.yaml",
+        "kind: Workflow\nname: transfer\nversion: '1'\nsteps:\n\
+         - {name: order, run: '@actions/order', tracking: {mode: async}}\n",
+    );
+    let _ = root.text(&["workflow", "create", "-f", &definition]);
+    let _ = root.text(&["action", "register", "order"]);
+    let file = cluster.scratch().path("token");
+    let order = format!(
+        "echo $FLO_TASK_TOKEN > {0}.part; mv {0}.part {0}; exit 76",
+        file.display()
+    );
+    let _bank = CommandWorker::start(&worker, cluster.scratch(), "bank", &[("order", &order)]);
+    let run_id = root.text(&["workflow", "start", "transfer"]);
+    wait_until("the worker to accept the task", TIMEOUT, || {
+        let history = root.text(&["workflow", "history", &run_id]);
+        match history.contains("awaiting_report") {
+            true => Ok(()),
+            false => Err(history),
+        }
+    });
+    let token = fs::read_to_string(&file).expect("the worker has written it");
+    let token = token.trim_end();
+    let report = |token: &str| ["action", "report", token].map(str::to_owned);
+    let refused = |token: &str, code: &str| {
+        let line = report(token);
+        stranger
+            .refused(&line.each_ref().map(String::as_str))
+            .expect(3, code);
+    };
+    // What the log has of the token does not suffice.
+    let bare: Vec<&str> = token.split('.').take(3).collect();
+    refused(&bare.join("."), "report_token_mismatch");
+    let forged = format!("{}AAAA", &token[..token.len() - 4]);
+    refused(&forged, "task_token_wrong");
+    let line = report(token);
+    let _ = stranger.text(&line.each_ref().map(String::as_str));
+    let ended = root.json(&["workflow", "status", &run_id]);
+    assert_eq!(ended["status"], "completed", "{ended}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod created;
 mod deleted;
 mod dev;
 mod expr;
+mod keyring;
 mod kv;
 mod listing;
 mod ns;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     #[command(subcommand)]
+    Keyring(keyring::KeyringCommand),
+    #[command(subcommand)]
     Cert(cert::CertCommand),
     #[command(subcommand)]
     Expr(expr::ExprCommand),
@@ -83,6 +86,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Token(token) => token.run(&session).await,
         Command::Auth(auth) => auth.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,
+        Command::Keyring(keyring) => keyring.run(&session),
         Command::Cert(cert) => cert.run(&session),
         Command::Expr(expr) => expr.run(&session),
         Command::Bench(bench) => bench.run(&session).await,

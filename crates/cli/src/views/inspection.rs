@@ -25,6 +25,7 @@ pub(crate) struct InspectionView {
     calls_without_token: Vec<CallsView>,
     calls_counted_ms: u64,
     requires_token: bool,
+    keyring: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -222,11 +223,13 @@ impl InspectionView {
             );
             Line::new("connections", &row.port, values)
         });
+        let keyring = Some(&self.keyring).filter(|keys| !keys.is_empty());
+        let keyring = keyring.map(|keys| Line::new("keyring", "keys", keys.clone()));
         let slots = &self.embedded_slots;
         let slots = format!("{} tasks on {} slots", slots.task_count, slots.count);
         let slots = Line::new("embedded", "slots", slots);
         let all = installs.chain(sent).chain(followers).chain(connections);
-        all.chain([slots]).collect()
+        all.chain([slots]).chain(keyring).collect()
     }
 }
 
@@ -281,6 +284,7 @@ impl From<v1::NodeInspection> for InspectionView {
             calls_without_token: views(inspection.calls_without_token),
             calls_counted_ms: inspection.calls_counted_ms,
             requires_token: inspection.requires_token,
+            keyring: inspection.keyring,
         }
     }
 }
@@ -296,6 +300,11 @@ mod tests {
             class: class.to_owned(),
             count,
             bytes,
+        };
+        let waiting = |kind: &str, namespace: &str, count| v1::WaitingCallers {
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            count,
         };
         v1::NodeInspection {
             node_id: 2,
@@ -313,18 +322,7 @@ mod tests {
                 method: "flotilla.v1.KvService/SetKey".to_owned(),
                 count: 3,
             }],
-            watchers: vec![
-                v1::WaitingCallers {
-                    kind: "run".to_owned(),
-                    namespace: "shop".to_owned(),
-                    count: 7,
-                },
-                v1::WaitingCallers {
-                    kind: "action_run".to_owned(),
-                    namespace: String::new(),
-                    count: 1,
-                },
-            ],
+            watchers: vec![waiting("run", "shop", 7), waiting("action_run", "", 1)],
             polls: vec![v1::OpenPolls {
                 namespace: "shop".to_owned(),
                 worker_count: 4,
@@ -358,6 +356,7 @@ mod tests {
                 task_count: 5,
             }),
             outgoing_snapshot_count: 1,
+            keyring: "k1:d5b2b2ac8c4e8f03".to_owned(),
             omitted_count: 3,
             ..v1::NodeInspection::default()
         }
@@ -382,6 +381,7 @@ mod tests {
             followers    node 3                        900 entries behind, drained
             connections  clients                       9 of 16384, 1 in the handshake
             embedded     slots                         5 tasks on 2 slots
+            keyring      keys                          k1:d5b2b2ac8c4e8f03
 
             3 smaller rows are omitted; raise --limit to see them"#]].assert_eq(&InspectionView::from(inspection()).text());
     }
@@ -389,6 +389,6 @@ mod tests {
     #[test]
     fn what_waits_has_exactly_the_published_fields() {
         let view = InspectionView::from(inspection());
-        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3,"calls_without_token":[{"address":"10.0.0.7","permission":"run.start","count":40}],"calls_counted_ms":61000,"requires_token":false}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3,"calls_without_token":[{"address":"10.0.0.7","permission":"run.start","count":40}],"calls_counted_ms":61000,"requires_token":false,"keyring":"k1:d5b2b2ac8c4e8f03"}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct TokenView {
     created_by: Option<String>,
     expires_at_ms: Option<u64>,
     revoked_at_ms: Option<u64>,
+    last_used_at_ms: Option<u64>,
 }
 
 /// A token that was created or rotated, with the secret that is shown once.
@@ -53,6 +54,7 @@ impl From<v1::Token> for TokenView {
             created_by: token.created_by,
             expires_at_ms: token.expires_at_ms,
             revoked_at_ms: token.revoked_at_ms,
+            last_used_at_ms: token.last_used_at_ms,
         }
     }
 }
@@ -73,14 +75,21 @@ impl TokenView {
             roles => format!("\napproves  {}", roles.join(", ")),
         };
         format!(
-            "token {} {:?} of {scope}\nidentity  {}\ngrants    {}{approves}\ncreated   {}{created_by}\nends      {}",
+            "token {} {:?} of {scope}\nidentity  {}\ngrants    {}{approves}\ncreated   {}{created_by}\nlast used {}\nends      {}",
             self.id,
             self.name,
             self.identity,
             self.grants.join(" "),
             time::show(self.created_at_ms),
+            self.last_use(),
             self.end(),
         )
+    }
+
+    /// The hour of the last use.
+    fn last_use(&self) -> String {
+        self.last_used_at_ms
+            .map_or_else(|| "never".to_owned(), time::show)
     }
 
     fn end(&self) -> String {
@@ -93,7 +102,8 @@ impl TokenView {
 }
 
 impl Row for TokenView {
-    const HEADINGS: &'static [&'static str] = &["ID", "NAME", "IDENTITY", "GRANTS", "ENDS"];
+    const HEADINGS: &'static [&'static str] =
+        &["ID", "NAME", "IDENTITY", "GRANTS", "LAST USED", "ENDS"];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -101,6 +111,7 @@ impl Row for TokenView {
             self.name.clone(),
             self.identity.clone(),
             self.grants.join(" "),
+            self.last_use(),
             self.end(),
         ]
     }

@@ -27,7 +27,7 @@ pub(super) async fn run(
     };
     let can_accept = task.can_accept;
     let length = Duration::from_millis(task.lease_ms);
-    let lease = Arc::new(Lease::new(task.task_token.clone(), length, orders));
+    let lease = Arc::new(Lease::new(task.task_id.clone(), length, orders));
     let cancellation = CancellationToken::new();
     let _cancelled_at_the_end = cancellation.clone().drop_guard();
     let client = setup.client.clone();

@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep};
 /// Asks the service to send a touch.
 #[derive(Debug)]
 pub(super) struct TouchOrder {
-    /// The task's token.
-    pub(super) task_token: String,
+    /// The task's id.
+    pub(super) task_id: String,
     /// The requested length of the lease, from the time the cluster receives the touch.
     pub(super) extend: Duration,
     /// Receives the cluster's response.
@@ -22,7 +22,7 @@ pub(super) struct TouchOrder {
 /// A task's lease.
 #[derive(Debug)]
 pub(super) struct Lease {
-    task_token: String,
+    task_id: String,
     length: Duration,
     /// The earliest time at which it ends, by this machine's clock.
     // A std mutex and not tokio's because it is never held across an await.
@@ -32,13 +32,9 @@ pub(super) struct Lease {
 
 impl Lease {
     /// A lease that begins now.
-    pub(super) fn new(
-        task_token: String,
-        length: Duration,
-        orders: mpsc::Sender<TouchOrder>,
-    ) -> Self {
+    pub(super) fn new(task_id: String, length: Duration, orders: mpsc::Sender<TouchOrder>) -> Self {
         Self {
-            task_token,
+            task_id,
             length,
             ends: Mutex::new(Instant::now() + length),
             orders,
@@ -53,7 +49,7 @@ impl Lease {
         let ends = Instant::now() + extend;
         let (answer, answered) = oneshot::channel();
         let order = TouchOrder {
-            task_token: self.task_token.clone(),
+            task_id: self.task_id.clone(),
             extend,
             answer,
         };
@@ -74,7 +70,7 @@ impl Lease {
                 continue;
             }
             if let Err(error) = self.touch(self.length).await {
-                tracing::warn!(task = self.task_token, %error, "a lease was not extended");
+                tracing::warn!(task = self.task_id, %error, "a lease was not extended");
             }
         }
     }
@@ -94,7 +90,7 @@ mod tests {
 
     fn lease() -> (Lease, mpsc::Receiver<TouchOrder>) {
         let (sender, receiver) = mpsc::channel(8);
-        (Lease::new("token".to_owned(), LENGTH, sender), receiver)
+        (Lease::new("task".to_owned(), LENGTH, sender), receiver)
     }
 
     /// Drives the lease until it requests a touch, grants it, and returns when that was.

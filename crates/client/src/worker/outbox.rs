@@ -28,7 +28,7 @@ const DEFERRED_MAX: Duration = Duration::from_secs(30);
 /// The messages that a worker has to send, and the tasks that they are about.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    ledger: Ledger<String, Stage>,
+    ledger: Ledger<String, HeldTask>,
     concurrency: usize,
     queue: VecDeque<Outgoing>,
     unanswered: BTreeMap<u64, Outgoing>,
@@ -42,6 +42,14 @@ pub(super) struct Outbox {
     reports_accepted: u64,
 }
 
+/// A task that the worker holds, by its id in the ledger.
+#[derive(Debug)]
+pub(super) struct HeldTask {
+    /// The token with which it was received first. Another token may name the same task later.
+    token: String,
+    stage: Stage,
+}
+
 /// The stage of a held task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -53,7 +61,7 @@ pub(super) enum Stage {
 
 #[derive(Debug)]
 enum Outgoing {
-    Report { token: String, report: Report },
+    Report { task_id: String, report: Report },
     Touch(TouchOrder),
     Heartbeat { load: u32 },
 }
@@ -63,15 +71,15 @@ enum Outgoing {
 pub(super) enum Order {
     /// The cluster permanently refuses the task's report or touch: drop the task's handler.
     GiveUp {
-        /// The task's token.
-        token: String,
+        /// The task's id.
+        task_id: String,
         /// Why the cluster refuses it.
         error: ClientError,
     },
     /// The task is cancelled: drop its handler, and report that.
     Cancel {
-        /// The task's token.
-        token: String,
+        /// The task's id.
+        task_id: String,
     },
     /// The stream is useless: open a new one.
     Reopen(ClientError),
@@ -94,7 +102,7 @@ impl Outbox {
     }
 
     /// The held tasks and the offered slots.
-    pub(super) fn ledger(&self) -> &Ledger<String, Stage> {
+    pub(super) fn ledger(&self) -> &Ledger<String, HeldTask> {
         &self.ledger
     }
 
@@ -108,7 +116,8 @@ impl Outbox {
         self.queue
             .retain(|outgoing| !matches!(outgoing, Outgoing::Heartbeat { .. }));
         self.ledger.open();
-        let held_task_tokens = self.ledger.held().keys().cloned().collect();
+        let held = self.ledger.held().values();
+        let held_task_tokens = held.map(|task| task.token.clone()).collect();
         self.number(Message::Hello(v1::WorkerHello {
             held_task_tokens,
             ..hello
@@ -116,15 +125,19 @@ impl Outbox {
     }
 
     /// Records a received task. Returns false if it was received before.
-    pub(super) fn receive(&mut self, token: &str) -> bool {
-        self.ledger.receive(token.to_owned(), Stage::Running)
+    pub(super) fn receive(&mut self, task_id: &str, token: &str) -> bool {
+        let task = HeldTask {
+            token: token.to_owned(),
+            stage: Stage::Running,
+        };
+        self.ledger.receive(task_id.to_owned(), task)
     }
 
     /// Records that a handler ended.
-    pub(super) fn report(&mut self, token: String, report: Report) {
-        if let Some(stage) = self.ledger.note_mut(&token) {
-            *stage = Stage::Reported;
-            self.queue.push_back(Outgoing::Report { token, report });
+    pub(super) fn report(&mut self, task_id: String, report: Report) {
+        if let Some(task) = self.ledger.note_mut(&task_id) {
+            task.stage = Stage::Reported;
+            self.queue.push_back(Outgoing::Report { task_id, report });
         }
     }
 
@@ -145,11 +158,12 @@ impl Outbox {
     }
 
     /// Forgets a task.
-    pub(super) fn forget(&mut self, token: &str) {
-        self.ledger.close(token);
-        self.queue.retain(|outgoing| !outgoing.is_report_of(token));
+    pub(super) fn forget(&mut self, task_id: &str) {
+        self.ledger.close(task_id);
+        self.queue
+            .retain(|outgoing| !outgoing.is_report_of(task_id));
         self.deferred
-            .retain(|_, outgoing| !outgoing.is_report_of(token));
+            .retain(|_, outgoing| !outgoing.is_report_of(task_id));
     }
 
     /// How many reports the cluster has accepted since the start.
@@ -180,10 +194,10 @@ impl Outbox {
     /// The next message to send. Slots come after the reports that free them.
     pub(super) fn next_message(&mut self) -> Option<v1::WorkerMessage> {
         while let Some(outgoing) = self.queue.pop_front() {
-            if outgoing.is_obsolete() {
+            let Some(message) = outgoing.message(&self.ledger) else {
                 continue;
-            }
-            let message = self.number(outgoing.message());
+            };
+            let message = self.number(message);
             self.unanswered.insert(message.sequence, outgoing);
             return Some(message);
         }
@@ -212,10 +226,10 @@ impl Outbox {
 
     fn finish(&mut self, outgoing: Outgoing) {
         match outgoing {
-            Outgoing::Report { token, .. } => {
+            Outgoing::Report { task_id, .. } => {
                 self.reports_accepted += 1;
                 self.backoff.reset();
-                self.ledger.close(&token);
+                self.ledger.close(&task_id);
             }
             // No one waits if the handler has ended meanwhile.
             Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
@@ -239,33 +253,34 @@ impl Outbox {
         let is_malformed = error.kind() == ErrorKind::Usage;
         match outgoing {
             Outgoing::Report {
-                token,
+                task_id,
                 report: Report::Completed { .. },
             } if is_malformed => {
                 let report = Report::of_refusal(error.code(), error.message());
-                self.queue.push_back(Outgoing::Report { token, report });
+                self.queue.push_back(Outgoing::Report { task_id, report });
                 None
             }
-            Outgoing::Report { token, .. } => {
-                self.forget(&token);
-                Some(Order::GiveUp { token, error })
+            Outgoing::Report { task_id, .. } => {
+                self.forget(&task_id);
+                Some(Order::GiveUp { task_id, error })
             }
             Outgoing::Touch(order) if is_malformed => {
                 drop(order.answer.send(Err(error)));
                 None
             }
             Outgoing::Touch(order) if error.code() == TASK_CANCELLED => {
-                let token = order.task_token;
-                Some(Order::Cancel { token })
+                let task_id = order.task_id;
+                Some(Order::Cancel { task_id })
             }
             Outgoing::Touch(order) => {
-                let token = order.task_token;
+                let task_id = order.task_id;
+                let held = self.ledger.held().get(&task_id);
                 // The response to a report in flight decides about its task.
-                if self.ledger.held().get(&token) != Some(&Stage::Running) {
+                if held.map(|task| task.stage) != Some(Stage::Running) {
                     return None;
                 }
-                self.forget(&token);
-                Some(Order::GiveUp { token, error })
+                self.forget(&task_id);
+                Some(Order::GiveUp { task_id, error })
             }
             Outgoing::Heartbeat { .. } => Some(Order::Reopen(error)),
         }
@@ -273,8 +288,8 @@ impl Outbox {
 
     /// A task takes a slot while its handler runs.
     fn free_slots(&self) -> usize {
-        let stages = self.ledger.held().values();
-        let running = stages.filter(|stage| **stage == Stage::Running).count();
+        let held = self.ledger.held().values();
+        let running = held.filter(|task| task.stage == Stage::Running).count();
         self.concurrency.saturating_sub(running)
     }
 
@@ -287,26 +302,25 @@ impl Outbox {
 }
 
 impl Outgoing {
-    fn message(&self) -> Message {
-        match self {
-            Self::Report { token, report } => report.message(token),
+    /// The message; `None` if no one waits for it: the task is no longer held, or the handler that wants its lease extended has
+    /// ended.
+    fn message(&self, ledger: &Ledger<String, HeldTask>) -> Option<Message> {
+        let token = |task_id: &String| ledger.held().get(task_id).map(|task| &task.token);
+        Some(match self {
+            Self::Report { task_id, report } => report.message(token(task_id)?),
+            Self::Touch(order) if order.answer.is_closed() => return None,
             Self::Touch(order) => Message::Touch(v1::TaskTouch {
-                task_token: order.task_token.clone(),
+                task_token: token(&order.task_id)?.clone(),
                 extend_ms: millis(order.extend),
             }),
             Self::Heartbeat { load } => Message::Heartbeat(v1::WorkerLoad {
                 current_load: *load,
             }),
-        }
-    }
-
-    /// A touch whose handler no longer waits.
-    fn is_obsolete(&self) -> bool {
-        matches!(self, Self::Touch(order) if order.answer.is_closed())
+        })
     }
 
     fn is_report_of(&self, task: &str) -> bool {
-        matches!(self, Self::Report { token, .. } if token == task)
+        matches!(self, Self::Report { task_id, .. } if task_id == task)
     }
 }
 
@@ -330,6 +344,14 @@ mod tests {
         outbox
     }
 
+    fn token(task_id: &str) -> String {
+        format!("token of {task_id}")
+    }
+
+    fn receive(outbox: &mut Outbox, task_id: &str) -> bool {
+        outbox.receive(task_id, &token(task_id))
+    }
+
     fn success() -> Report {
         Report::of(Ok(ActionResult::success(1)), false)
     }
@@ -341,13 +363,13 @@ mod tests {
             Some(Message::Hello(hello)) => format!("hello {:?}", hello.held_task_tokens),
             Some(Message::Slots(slots)) => format!("slots {}", slots.max_tasks_total),
             Some(Message::Completion(completion)) => {
-                format!("completion {}", completion.task_token)
+                format!("completion with {}", completion.task_token)
             }
             Some(Message::Acceptance(acceptance)) => {
-                format!("acceptance {}", acceptance.task_token)
+                format!("acceptance with {}", acceptance.task_token)
             }
-            Some(Message::Failure(failure)) => format!("failure {}", failure.task_token),
-            Some(Message::Touch(touch)) => format!("touch {}", touch.task_token),
+            Some(Message::Failure(failure)) => format!("failure with {}", failure.task_token),
+            Some(Message::Touch(touch)) => format!("touch with {}", touch.task_token),
             Some(Message::Heartbeat(load)) => format!("heartbeat {}", load.current_load),
             Some(Message::Completions(batch)) => panic!("expected one, but found {batch:?}"),
         }
@@ -356,10 +378,10 @@ mod tests {
     #[test]
     fn a_slot_is_free_as_soon_as_the_handler_ends() {
         let mut outbox = outbox(1);
-        assert!(outbox.receive("t1"));
+        assert!(receive(&mut outbox, "t1"));
         assert_eq!(next(&mut outbox), "nothing", "the slot is taken");
         outbox.report("t1".to_owned(), success());
-        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(next(&mut outbox), "completion with token of t1");
         assert_eq!(next(&mut outbox), "slots 2");
     }
 
@@ -367,11 +389,11 @@ mod tests {
     fn unanswered_reports_do_not_pile_up() {
         let mut outbox = outbox(1);
         for token in ["t1", "t2"] {
-            outbox.receive(token);
+            receive(&mut outbox, token);
             outbox.report(token.to_owned(), success());
         }
-        assert_eq!(next(&mut outbox), "completion t1");
-        assert_eq!(next(&mut outbox), "completion t2");
+        assert_eq!(next(&mut outbox), "completion with token of t1");
+        assert_eq!(next(&mut outbox), "completion with token of t2");
         assert_eq!(
             next(&mut outbox),
             "slots 2",
@@ -389,7 +411,7 @@ mod tests {
     fn what_was_not_answered_is_said_again_in_order_but_for_heartbeats() {
         let mut outbox = outbox(3);
         for token in ["t1", "t2", "t3"] {
-            outbox.receive(token);
+            receive(&mut outbox, token);
         }
         outbox.report("t2".to_owned(), success());
         outbox.heartbeat(2);
@@ -400,9 +422,9 @@ mod tests {
         let Some(Message::Hello(hello)) = hello.message else {
             panic!("expected a hello")
         };
-        assert_eq!(hello.held_task_tokens, ["t1", "t2", "t3"]);
-        assert_eq!(next(&mut outbox), "completion t2");
-        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(hello.held_task_tokens, ["t1", "t2", "t3"].map(token));
+        assert_eq!(next(&mut outbox), "completion with token of t2");
+        assert_eq!(next(&mut outbox), "completion with token of t1");
         assert_eq!(
             next(&mut outbox),
             "slots 2",
@@ -431,7 +453,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_refused_for_now_is_sent_again_after_the_requested_delay() {
         let mut outbox = outbox(2);
-        outbox.receive("t1");
+        receive(&mut outbox, "t1");
         outbox.report("t1".to_owned(), success());
         outbox.heartbeat(1);
         while outbox.next_message().is_some() {}
@@ -452,7 +474,7 @@ mod tests {
 
         tokio::time::sleep_until(due).await;
         outbox.queue_deferred();
-        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(next(&mut outbox), "completion with token of t1");
         let answer = v1::MessageResult {
             sequence: 6,
             result: None,
@@ -465,9 +487,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_deferred_report_of_a_lost_task_is_not_sent() {
         let mut outbox = outbox(1);
-        outbox.receive("t1");
+        receive(&mut outbox, "t1");
         outbox.report("t1".to_owned(), success());
-        assert_eq!(next(&mut outbox), "completion t1");
+        assert_eq!(next(&mut outbox), "completion with token of t1");
         let unavailable = Code::Unavailable;
         let answer = refusal(3, unavailable, "no_leader", u64::MAX);
         assert_eq!(outbox.answer(answer), None);
@@ -481,16 +503,25 @@ mod tests {
     fn only_another_leader_or_a_registration_makes_the_worker_open_another_stream() {
         for reason in [NOT_LEADER, WORKER_NOT_FOUND] {
             let mut outbox = outbox(1);
-            outbox.receive("t1");
+            receive(&mut outbox, "t1");
             outbox.report("t1".to_owned(), success());
-            assert_eq!(next(&mut outbox), "completion t1");
+            assert_eq!(next(&mut outbox), "completion with token of t1");
             let order = outbox.answer(refusal(3, Code::Unavailable, reason, 0));
             let Some(Order::Reopen(error)) = order else {
                 panic!("expected another stream, but the order is {order:?}")
             };
             assert_eq!(error.code(), reason);
-            assert_eq!(next(&mut outbox), "completion t1");
+            assert_eq!(next(&mut outbox), "completion with token of t1");
         }
+    }
+
+    #[test]
+    fn a_task_that_arrives_with_another_token_is_the_same_task() {
+        let mut outbox = outbox(1);
+        assert!(outbox.receive("t1", "first"));
+        assert!(!outbox.receive("t1", "second"));
+        outbox.report("t1".to_owned(), success());
+        assert_eq!(next(&mut outbox), "completion with first");
     }
 
     #[test]
@@ -499,7 +530,7 @@ mod tests {
         let (answer, answered) = oneshot::channel();
         let extend = Duration::from_secs(1);
         outbox.touch(TouchOrder {
-            task_token: "t1".to_owned(),
+            task_id: "t1".to_owned(),
             extend,
             answer,
         });
@@ -510,7 +541,7 @@ mod tests {
     #[test]
     fn a_worker_that_stops_takes_back_its_offer() {
         let mut outbox = outbox(5);
-        outbox.receive("t1");
+        receive(&mut outbox, "t1");
         outbox.stop_taking();
         assert_eq!(next(&mut outbox), "slots 1");
         assert!(!outbox.ledger().held().is_empty());

@@ -35,7 +35,7 @@ const PROVEN_AFTER: Duration = Duration::from_secs(5);
 pub(super) struct Service {
     pub(super) setup: Arc<Setup>,
     pub(super) outbox: Outbox,
-    /// The running handlers, by the token of their task.
+    /// The running handlers, by the id of their task.
     pub(super) jobs: JoinMap<String, Report>,
     /// Requests touches.
     pub(super) orders: mpsc::Sender<TouchOrder>,
@@ -138,12 +138,12 @@ impl Service {
     pub(super) fn stop_hard(&mut self) {
         self.stopping = Some(Stopping { hard_stop_at: None });
         // A handler that has already ended is not reported as stopped.
-        while let Some((token, ended)) = self.jobs.try_join_next() {
-            self.outbox.report(token, Report::of_end(ended));
+        while let Some((task_id, ended)) = self.jobs.try_join_next() {
+            self.outbox.report(task_id, Report::of_end(ended));
         }
-        for token in std::mem::take(&mut self.jobs).keys() {
-            tracing::warn!(task = token, "a task is returned");
-            self.outbox.report(token.clone(), Report::of_stop());
+        for task_id in std::mem::take(&mut self.jobs).keys() {
+            tracing::warn!(task = task_id, "a task is returned");
+            self.outbox.report(task_id.clone(), Report::of_stop());
         }
     }
 

@@ -81,8 +81,8 @@ impl Service {
                     },
                     Err(failure) => return SessionEnd::from_failure(failure),
                 },
-                Some((token, ended)) = self.jobs.join_next() => {
-                    self.outbox.report(token, Report::of_end(ended));
+                Some((task_id, ended)) = self.jobs.join_next() => {
+                    self.outbox.report(task_id, Report::of_end(ended));
                 }
                 Some(order) = self.touches.recv() => self.outbox.touch(order),
                 () = sleep_until(deferred.unwrap_or_else(never)), if deferred.is_some() => {
@@ -112,15 +112,15 @@ impl Service {
             Message::Draining(v1::Draining {}) => self.drain(),
             Message::Cancelled(cancelled) => {
                 let v1::TaskCancelled {
-                    task_token,
+                    task_id,
                     reason,
                     answer_awaited,
                 } = cancelled;
-                tracing::info!(task = task_token, reason, "a task was cancelled");
-                self.jobs.abort(&task_token);
+                tracing::info!(task = task_id, reason, "a task was cancelled");
+                self.jobs.abort(&task_id);
                 if !answer_awaited {
                     // Otherwise the end of its job is reported.
-                    self.outbox.forget(&task_token);
+                    self.outbox.forget(&task_id);
                 }
             }
         }
@@ -128,35 +128,31 @@ impl Service {
     }
 
     fn take(&mut self, task: v1::TaskAssignment) {
-        if self.outbox.receive(&task.task_token) {
-            tracing::debug!(
-                task = task.task_token,
-                action = task.action,
-                "a task arrived"
-            );
-            let token = task.task_token.clone();
+        if self.outbox.receive(&task.task_id, &task.task_token) {
+            tracing::debug!(task = task.task_id, action = task.action, "a task arrived");
+            let task_id = task.task_id.clone();
             let job = job::run(self.setup.clone(), task, self.orders.clone());
-            self.jobs.spawn(token, job);
+            self.jobs.spawn(task_id, job);
         } else {
-            tracing::debug!(task = task.task_token, "a task arrived twice");
+            tracing::debug!(task = task.task_id, "a task arrived twice");
         }
     }
 
     fn finish(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
         match self.outbox.answer(result)? {
-            Order::GiveUp { token, error } => {
+            Order::GiveUp { task_id, error } => {
                 if error.code() == ACTION_RUN_ENDED {
                     // The report arrived before a leader change and was sent again afterwards.
-                    tracing::info!(task = token, %error, "the task has ended already");
+                    tracing::info!(task = task_id, %error, "the task has ended already");
                 } else {
-                    tracing::warn!(task = token, %error, "the cluster has abandoned the task");
+                    tracing::warn!(task = task_id, %error, "the cluster has abandoned the task");
                 }
-                self.jobs.abort(&token);
+                self.jobs.abort(&task_id);
                 None
             }
             // The end of its job is reported.
-            Order::Cancel { token } => {
-                self.jobs.abort(&token);
+            Order::Cancel { task_id } => {
+                self.jobs.abort(&task_id);
                 None
             }
             Order::Reopen(error) if error.code() == WORKER_NOT_FOUND => {

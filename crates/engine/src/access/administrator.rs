@@ -37,6 +37,7 @@ pub(super) fn add(turn: &mut Turn<'_, '_>, administrator: AdministratorToken) ->
         created_by: Actor::System,
         expires_at_ms,
         revoked_at_ms: None,
+        last_used_at_ms: None,
     };
     tokens::add_beyond_limit(turn, token.id, record)
 }

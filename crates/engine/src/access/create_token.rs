@@ -97,6 +97,7 @@ impl CreateToken {
             created_by: turn.actor(),
             expires_at_ms,
             revoked_at_ms: None,
+            last_used_at_ms: None,
         };
         tokens::add(turn, self.id, record)?;
         Ok(TokenCreated {

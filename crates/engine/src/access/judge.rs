@@ -102,6 +102,12 @@ impl Evidence {
     }
 }
 
+/// Whether the cluster is closed.
+pub(crate) fn is_closed(turn: &mut Turn<'_, '_>) -> Result<bool, StoreError> {
+    let access = turn.get::<Access>(&())?;
+    Ok(access.is_some_and(|access| access.mode == AccessMode::Closed))
+}
+
 /// Whether `actor` has one of the permissions in the scope at `now_ms`, by the rows of `reader`. For servers, which judge reads,
 /// and refuse early what `authorize` would reject.
 ///

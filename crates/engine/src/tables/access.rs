@@ -56,4 +56,6 @@ pub struct TokenRecord {
     pub expires_at_ms: Option<u64>,
     /// When it was revoked, in milliseconds.
     pub revoked_at_ms: Option<u64>,
+    /// The hour in which callers used it last, by its beginning in milliseconds.
+    pub last_used_at_ms: Option<u64>,
 }

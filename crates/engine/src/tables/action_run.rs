@@ -78,6 +78,13 @@ pub struct ActionRunRecord {
 }
 
 impl ActionRunRecord {
+    /// What reports on the current attempt must show; `None` if no worker holds or has accepted the task.
+    #[must_use]
+    pub fn report_proof(&self) -> Option<ReportProof> {
+        let leased = self.lease.as_ref().map(|lease| lease.proof);
+        self.report.map(|report| report.proof).or(leased)
+    }
+
     /// Changes the status.
     ///
     /// # Panics
@@ -191,8 +198,8 @@ pub struct Lease {
     pub worker: WorkerId,
     /// The number under which the lease is listed: the worker's at the time of the assignment.
     pub holder: WorkerNumber,
-    /// The secret that the worker's reports must carry.
-    pub secret: u64,
+    /// What the worker's reports must show.
+    pub proof: ReportProof,
     /// When it ends, in milliseconds; [`LEASE_SUSPENDED_MS`] while it is suspended.
     pub expires_at_ms: u64,
 }
@@ -220,11 +227,21 @@ impl Lease {
     }
 }
 
+/// What a report on an attempt must show (A4, X31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportProof {
+    /// The secret of the attempt's token.
+    pub secret: u64,
+    /// Whether a caller that shows nothing but the token must show it with a MAC: the cluster was closed when a worker took
+    /// the task.
+    pub requires_mac: bool,
+}
+
 /// The right to report on an accepted task (W38).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitedReport {
-    /// The secret of the ended lease, which the report must carry.
-    pub secret: u64,
+    /// What the report must show: that of the ended lease.
+    pub proof: ReportProof,
     /// The deadline of the report, in milliseconds; `None` without one.
     pub deadline_at_ms: Option<u64>,
 }

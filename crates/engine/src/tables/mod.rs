@@ -56,7 +56,7 @@ pub use access::{
 pub use action::{ActionRecord, ActionType, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, ActionRunsByRun, AwaitedReport, Lease, TaskError,
+    ActionRunsByAction, ActionRunsByRun, AwaitedReport, Lease, ReportProof, TaskError,
 };
 pub use action_run_block::{ActionRunBlock, ActionRunSet};
 pub use activation::{

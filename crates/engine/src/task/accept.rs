@@ -29,7 +29,7 @@ impl AcceptTask {
         let number = self.token.action_run;
         let record = find_open(turn, Some(namespace), number)?.record;
         if let Some(report) = record.report
-            && self.token.is_of(record.attempt, report.secret)
+            && self.token.is_of(record.attempt, report.proof)
         {
             let deadline_at_ms = report.deadline_at_ms;
             return Ok(TaskAccepted { deadline_at_ms });
@@ -51,7 +51,7 @@ impl AcceptTask {
             turn.set_timer(report_timer(&task, deadline_at_ms));
         }
         task.record.report = Some(AwaitedReport {
-            secret: lease.secret,
+            proof: lease.proof,
             deadline_at_ms,
         });
         with_owner(turn, task.record.owner, |turn, run| {

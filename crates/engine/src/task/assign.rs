@@ -15,9 +15,10 @@ use crate::store::StoreError;
 use crate::subject::Subject;
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease, LeasePlace,
+    ReportProof,
 };
 use crate::turn::{LoadedRun, Turn, TurnResult};
-use crate::{run, worker};
+use crate::{access, run, worker};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -200,7 +201,10 @@ pub(super) fn assign(
     let lease = Lease {
         worker: offer.worker.clone(),
         holder: worker::begin_lease(turn, worker, place)?,
-        secret: turn.random(),
+        proof: ReportProof {
+            secret: turn.random(),
+            requires_mac: access::is_closed(turn)?,
+        },
         expires_at_ms,
     };
     wait::end(turn, &mut task);
@@ -236,7 +240,7 @@ fn assignment(task: &LoadedTask, lease: &Lease, origin: Origin) -> Assignment {
         token: TaskToken {
             action_run: task.number,
             attempt: record.attempt,
-            secret: lease.secret,
+            secret: lease.proof.secret,
         },
         namespace: record.namespace.clone(),
         action: record.action.clone(),

@@ -28,10 +28,9 @@ impl AddTaskInfo {
         namespace: &Namespace,
     ) -> TurnResult<InfoAdded> {
         let task = find_open(turn, Some(namespace), self.token.action_run)?;
-        let leased = task.record.lease.as_ref().map(|lease| lease.secret);
-        let secret = task.record.report.map(|report| report.secret).or(leased);
+        let proof = task.record.report_proof();
         let attempt = task.record.attempt;
-        if !secret.is_some_and(|secret| self.token.is_of(attempt, secret)) {
+        if !proof.is_some_and(|proof| self.token.is_of(attempt, proof)) {
             return Err(Rejection::LeaseLost(task.number).into());
         }
         let ActionRunOwner::Step { run, activation } = task.record.owner else {

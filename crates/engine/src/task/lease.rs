@@ -26,7 +26,7 @@ pub(super) fn check(
 ) -> TurnResult<LeasedTask> {
     let task = find_open(turn, Some(namespace), token.action_run)?;
     match task.record.lease.clone() {
-        Some(lease) if token.is_of(task.record.attempt, lease.secret) => {
+        Some(lease) if token.is_of(task.record.attempt, lease.proof) => {
             Ok(LeasedTask { task, lease })
         }
         None if task.record.report.is_some() => Err(Rejection::TaskAccepted(task.number).into()),
@@ -105,7 +105,7 @@ pub(super) fn revoke(turn: &mut Turn<'_, '_>, task: &LoadedTask, lease: &Lease) 
         token: TaskToken {
             action_run: task.number,
             attempt: task.record.attempt,
-            secret: lease.secret,
+            secret: lease.proof.secret,
         },
         is_answer_awaited: task.record.is_cancelling,
     });

@@ -25,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub struct ReportTask {
     /// The attempt's token.
     pub token: TaskToken,
+    /// Whether the caller has shown the token with a valid MAC (X31).
+    pub is_authentic: bool,
     /// What is reported.
     pub report: TaskReport,
 }
@@ -62,9 +64,12 @@ impl ReportTask {
         if tracked(turn, task.record.owner)?.is_none() {
             return Err(Rejection::TaskNotTracked(number).into());
         }
-        let leased = task.record.lease.as_ref().map(|lease| lease.secret);
-        let secret = task.record.report.map(|report| report.secret).or(leased);
-        if !secret.is_some_and(|secret| self.token.is_of(task.record.attempt, secret)) {
+        let proof = task.record.report_proof();
+        let is_proven = proof.is_some_and(|proof| {
+            let is_authentic = self.is_authentic || !proof.requires_mac;
+            is_authentic && self.token.is_of(task.record.attempt, proof)
+        });
+        if !is_proven {
             return Err(Rejection::ReportTokenMismatch(number).into());
         }
         drop_lease(turn, &mut task, LeaseEnd::Completed)?;

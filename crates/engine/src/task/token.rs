@@ -1,6 +1,7 @@
 //! Task tokens: the right to report on an attempt (A4).
 
 use crate::ids::ActionRunNumber;
+use crate::tables::ReportProof;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -29,8 +30,8 @@ impl TaskToken {
     }
 
     /// Whether the token belongs to this attempt with this secret.
-    pub(crate) fn is_of(&self, attempt: u32, secret: u64) -> bool {
-        (self.attempt, self.secret) == (attempt, secret)
+    pub(crate) fn is_of(&self, attempt: u32, proof: ReportProof) -> bool {
+        (self.attempt, self.secret) == (attempt, proof.secret)
     }
 }
 

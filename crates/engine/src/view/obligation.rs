@@ -79,7 +79,7 @@ pub fn assignment(
     let token = TaskToken {
         action_run: number,
         attempt: record.attempt,
-        secret: lease.secret,
+        secret: lease.proof.secret,
     };
     let (run_id, step) = owner_of(reader, &record, &mut KnownDefinitions::default())?.unzip();
     let input = payload(reader, record.input)?;

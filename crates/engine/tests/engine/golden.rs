@@ -142,5 +142,6 @@ fn position_of(body: &Body) -> usize {
         Body::RotateToken(_) => 63,
         Body::RevokeToken(_) => 64,
         Body::RecoverAccess(_) => 65,
+        Body::RecordTokenUses(_) => 66,
     }
 }

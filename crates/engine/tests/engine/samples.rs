@@ -9,7 +9,7 @@ mod runs;
 mod starts;
 pub(crate) mod steps;
 
-pub(crate) use access::{api_token, api_token_record, secret};
+pub(crate) use access::{api_token, api_token_record, report_proof, secret};
 pub(crate) use data::{
     consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
 };
@@ -358,6 +358,7 @@ fn on_plans() -> Vec<Body> {
         Body::AcceptTask(AcceptTask { token: token() }),
         Body::ReportTask(ReportTask {
             token: token(),
+            is_authentic: true,
             report: task_report(),
         }),
         Body::InvalidateCache(InvalidateCache {

@@ -570,12 +570,12 @@ fn action_run() -> ActionRunRecord {
         lease: Some(Lease {
             worker: samples::worker(),
             holder: WorkerNumber(2),
-            secret: 5,
+            proof: samples::report_proof(),
             expires_at_ms: 31_000,
         }),
         is_cancelling: true,
         report: Some(AwaitedReport {
-            secret: 5,
+            proof: samples::report_proof(),
             deadline_at_ms: Some(301_000),
         }),
         wait_ends_at_ms: Some(604_801_000),

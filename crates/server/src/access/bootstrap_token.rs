@@ -1,21 +1,15 @@
 //! The file with the bootstrap token of a new cluster (X4).
 
 use super::api_token::ApiToken;
-use super::durable_file;
+use crate::secret_file::{self, SecretFileError};
 use flotilla_api::token::TokenSecret;
 use flotilla_engine::ids::TokenId;
 use flotilla_engine::{BootstrapToken, SecretHash};
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The maximum size of the file, in bytes.
-const FILE_BYTES_MAX: u64 = 4_096;
 /// The file of a node that is alone in its cluster, in its data directory.
 const OWN_FILE: &str = "bootstrap-token";
-/// The permission bits of users who neither own the file nor are in its group.
-const OTHERS: u32 = 0o007;
 
 /// Why there is no bootstrap token for a new cluster that is closed.
 #[derive(Debug, thiserror::Error)]
@@ -91,23 +85,18 @@ pub(super) fn generate() -> (String, BootstrapToken) {
 
 /// Reads the token from the file.
 pub(crate) fn read(file: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
-    let unreadable = |error| BootstrapTokenError::Unreadable(file.to_owned(), error);
-    let malformed = || BootstrapTokenError::Malformed(file.to_owned());
-    let opened = File::open(file).map_err(unreadable)?;
-    let metadata = opened.metadata().map_err(unreadable)?;
-    if metadata.mode() & OTHERS != 0 {
-        return Err(BootstrapTokenError::AccessibleToOthers {
-            file: file.to_owned(),
-            mode: metadata.mode() & 0o777,
-        });
-    }
-    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        return Err(malformed());
-    }
-    let mut text = String::new();
-    let mut limited = opened.take(FILE_BYTES_MAX);
-    limited.read_to_string(&mut text).map_err(unreadable)?;
-    let token = ApiToken::parse(text.trim()).ok_or_else(malformed)?;
+    let text = secret_file::read(file).map_err(|error| {
+        let file = file.to_owned();
+        match error {
+            SecretFileError::Unreadable(error) => BootstrapTokenError::Unreadable(file, error),
+            SecretFileError::AccessibleToOthers(mode) => {
+                BootstrapTokenError::AccessibleToOthers { file, mode }
+            }
+            SecretFileError::Malformed => BootstrapTokenError::Malformed(file),
+        }
+    })?;
+    let token = ApiToken::parse(text.trim());
+    let token = token.ok_or_else(|| BootstrapTokenError::Malformed(file.to_owned()))?;
     Ok(BootstrapToken {
         id: token.id,
         secret: token.secret,
@@ -132,22 +121,14 @@ pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, Bo
 /// # Errors
 /// [`BootstrapTokenError::Unwritable`].
 pub fn ensure_bootstrap_token(file: &Path) -> Result<bool, BootstrapTokenError> {
-    // Most starts find it; and its directory may be read-only then.
-    if file.exists() {
-        return Ok(false);
-    }
-    let text = format!("{}\n", generate_bootstrap_token());
-    match durable_file::create(file, 0o600, text.as_bytes()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(BootstrapTokenError::Unwritable(file.to_owned(), error)),
-    }
+    secret_file::ensure(file, || format!("{}\n", generate_bootstrap_token()))
+        .map_err(|error| BootstrapTokenError::Unwritable(file.to_owned(), error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -159,22 +140,6 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(of_single_node(data.path()).expect("the same"), token);
         assert_eq!(read(&file).expect("the same"), token);
-    }
-
-    #[test]
-    fn a_file_that_every_user_can_read_is_refused() {
-        let data = tempfile::tempdir().expect("a directory");
-        let file = data.path().join("token");
-        ensure_bootstrap_token(&file).expect("room");
-        for (mode, is_accepted) in [(0o440, true), (0o604, false), (0o602, false)] {
-            fs::set_permissions(&file, Permissions::from_mode(mode)).expect("own file");
-            assert_eq!(read(&file).is_ok(), is_accepted, "{mode:o}");
-        }
-        let refused = read(&file).expect_err("others can write it");
-        assert!(
-            refused.to_string().ends_with("its mode is 602"),
-            "{refused}"
-        );
     }
 
     #[test]

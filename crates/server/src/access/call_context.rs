@@ -44,6 +44,7 @@ impl CallContext {
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
         let context = Self::admitted(node, request).await?;
+        context.record_token_use();
         // The token of a task is a proof only once the engine has found the task.
         if Self::needs(request) != Needs::TaskToken
             && let Some(caller) = request.extensions().get::<Caller>()
@@ -194,6 +195,14 @@ impl CallContext {
             secret: None,
             is_redacted: false,
             access_seen: Arc::new(AtomicU64::new(*node.watchers.access.borrow())),
+        }
+    }
+
+    /// Records that a caller of this node has shown a valid token.
+    fn record_token_use(&self) {
+        if let (Actor::Token(token), Some(_)) = (self.gateway.actor(), self.secret) {
+            let now_ms = self.gateway.home().replica().now_ms();
+            self.caller_checks.token_uses.record(*token, now_ms);
         }
     }
 

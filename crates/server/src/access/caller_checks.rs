@@ -2,6 +2,7 @@
 
 use super::calls_without_token::CallsWithoutToken;
 use super::needs::Needs;
+use super::token_uses::TokenUses;
 use super::unknown_credentials::UnknownCredentials;
 use crate::config::ServerConfig;
 use crate::errors::Refusal;
@@ -14,6 +15,7 @@ pub(crate) struct CallerChecks {
     requires_token: bool,
     is_metrics_page_public: bool,
     pub(super) unknown_credentials: UnknownCredentials,
+    pub(super) token_uses: TokenUses,
     pub(crate) calls_without_token: CallsWithoutToken,
 }
 
@@ -24,6 +26,7 @@ impl CallerChecks {
             requires_token: config.require_token,
             is_metrics_page_public: config.metrics_public,
             unknown_credentials: UnknownCredentials::new(),
+            token_uses: TokenUses::default(),
             calls_without_token: CallsWithoutToken::new(),
         }
     }

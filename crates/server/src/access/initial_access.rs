@@ -4,6 +4,7 @@ use super::api_token::ApiToken;
 use super::bootstrap_token::{self, BootstrapTokenError};
 use crate::config::ServerConfig;
 use crate::errors::{Refusal, ServerCode};
+use crate::keyring::NodeKeyring;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
     AccessMode, AccessRejection, Actor, BootstrapToken, InitializeAccess, Rejection, view,
@@ -43,12 +44,17 @@ impl InitialAccessConfig {
     }
 
     /// What the first members of a cluster must agree on, as readable text.
-    pub(crate) fn requirements(&self) -> String {
+    pub(crate) fn requirements(&self, keyring: &NodeKeyring) -> String {
         let mode = self.mode.as_str();
-        match &self.token {
-            Ok(Some(token)) => format!("access {mode}, bootstrap token {}", token.id),
-            Ok(None) | Err(_) => format!("access {mode}, no bootstrap token"),
-        }
+        let token = match &self.token {
+            Ok(Some(token)) => format!("bootstrap token {}", token.id),
+            Ok(None) | Err(_) => "no bootstrap token".to_owned(),
+        };
+        let keyring = match keyring.is_empty() {
+            true => "no keyring".to_owned(),
+            false => format!("keyring {}", keyring.summary()),
+        };
+        format!("access {mode}, {token}, {keyring}")
     }
 
     /// Determines the initial access from the configuration and the stored state, after the replica has started.
@@ -162,6 +168,15 @@ impl InitialAccess {
     /// Whether callers from other machines may do everything without a token.
     pub(crate) fn is_open_beyond_loopback(&self) -> bool {
         self.is_beyond_loopback && self.was_open()
+    }
+
+    /// Whether the cluster is closed, or will be once this node has formed it.
+    pub(crate) fn is_closed(&self, replica: &Replica) -> bool {
+        match replica.stored_view(|reader| view::access(reader)) {
+            Ok(Ok(Some(access))) => access.mode == AccessMode::Closed,
+            Ok(Ok(None)) => self.may_propose && self.mode == AccessMode::Closed,
+            Ok(Err(_)) | Err(_) => false,
+        }
     }
 
     /// Whether this is the bootstrap token of the new cluster.

@@ -9,12 +9,12 @@ mod bootstrap_token;
 mod call_context;
 mod caller_checks;
 mod calls_without_token;
-mod durable_file;
 mod initial_access;
 mod long_lived_call;
 mod needs;
 mod open_warning;
 mod recovery;
+mod token_uses;
 mod unknown_credentials;
 
 pub use bootstrap_token::{BootstrapTokenError, ensure_bootstrap_token, generate_bootstrap_token};
@@ -28,3 +28,4 @@ pub(crate) use long_lived_call::credential_ended;
 pub(crate) use needs::Needs;
 pub(crate) use open_warning::{is_open_beyond_loopback, start as start_open_warning};
 pub(crate) use recovery::start as start_recovery;
+pub(crate) use token_uses::start as start_token_uses;

@@ -4,9 +4,9 @@
 //! token suffices to make that token administer the cluster.
 
 use super::bootstrap_token::generate;
-use super::durable_file;
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::secret_file;
 use flotilla_engine::ids::TokenId;
 use flotilla_engine::{BootstrapToken, Command, RecoverAccess, SecretHash, reply};
 use std::fs::{self, File};
@@ -57,7 +57,7 @@ impl AccessRecoveryRequest {
         let (token, requested) = generate();
         let file = data_directory.join(format!("{PREFIX}{}", requested.id));
         // The user of the node may be another one. The digest reveals nothing.
-        durable_file::create(&file, 0o644, &requested.secret.0)?;
+        secret_file::create(&file, 0o644, &requested.secret.0)?;
         Ok(Self { file, token })
     }
 

@@ -55,6 +55,9 @@ pub struct ServerConfig {
     /// A file with the bootstrap token of a new cluster, which administers it; the same on all first members. Without it, a
     /// single node that forms a closed cluster generates the token and writes it to its data directory.
     pub bootstrap_token_file: Option<PathBuf>,
+    /// A file with the secret keys that all nodes share; the same on all nodes, and checked for changes while a node runs. A
+    /// closed cluster needs it. Without it, a single node generates the keys and writes them to its data directory.
+    pub keyring_file: Option<PathBuf>,
     /// Requires a token for every call at this node, even if the cluster is open. While a voter has it, the cluster cannot be
     /// opened.
     pub require_token: bool,
@@ -217,6 +220,7 @@ impl Default for ServerConfig {
             peer_names: Vec::new(),
             access: AccessMode::Closed,
             bootstrap_token_file: None,
+            keyring_file: None,
             require_token: false,
             metrics_public: false,
             insecure: false,

@@ -38,6 +38,7 @@ pub(crate) fn token(id: TokenId, record: TokenRecord) -> v1::Token {
         },
         expires_at_ms: record.expires_at_ms,
         revoked_at_ms: record.revoked_at_ms,
+        last_used_at_ms: record.last_used_at_ms,
         approves: record.approves.iter().map(ToString::to_string).collect(),
     }
 }

@@ -6,6 +6,7 @@ use super::registration::Registration;
 use super::slots::Share;
 use super::{Actionset, Shared};
 use crate::errors::Refusal;
+use crate::keyring::ShownTaskToken;
 use crate::limits::TASKS_PREPARING_MAX;
 use flotilla_api::v1;
 use flotilla_engine::TaskToken;
@@ -194,7 +195,9 @@ impl Worker {
             }
             Message::Draining(v1::Draining {}) => self.ledger.set_taking(false),
             Message::Cancelled(cancelled) => {
-                if let Ok(token) = cancelled.task_token.parse() {
+                let mut held = self.ledger.held().keys();
+                let held = held.find(|token| token.task_id() == cancelled.task_id);
+                if let Some(token) = held.copied() {
                     self.cancel(&token, cancelled.answer_awaited);
                 }
             }
@@ -213,7 +216,7 @@ impl Worker {
 
     /// Starts a task, unless it has arrived before.
     fn begin(&mut self, task: v1::TaskAssignment, share: &Share) {
-        let Ok(token) = task.task_token.parse::<TaskToken>() else {
+        let Ok(token) = ShownTaskToken::unverified(&task.task_token) else {
             return;
         };
         let cancellation = CancellationToken::new();

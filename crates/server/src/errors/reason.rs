@@ -143,6 +143,12 @@ codes! {
         "The node does not know the credential, and could not ask the cluster; nothing was done.";
     CredentialAttempts "credential_attempts" ResourceExhausted
         "Too many unknown credentials came from this address in the last second; nothing was done.";
+    TaskTokenWrong "task_token_wrong" Unauthenticated
+        "The MAC at the end of a task token is wrong; nothing was looked up.";
+    KeyUnavailable "key_unavailable" Unavailable
+        "The node does not have the secret key that the request needs: its keyring differs from that of another node; nothing was done.";
+    KeyringsDiffer "keyrings_differ" FailedPrecondition
+        "A closed cluster needs the same keyring on all voters, but a node has another one, or its keyring is unknown.";
     VoterRequiresToken "voter_requires_token" FailedPrecondition
         "The configuration of a voter requires tokens, so the cluster cannot be opened.";
     PathNotFound "path_not_found" NotFound

@@ -4,6 +4,7 @@ use super::problem::{Problem, json_response};
 use crate::access::CallContext;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
+use crate::keyring::ShownTaskToken;
 use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
 use crate::receiving::{self, RequestMemory};
 use crate::services;
@@ -15,7 +16,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use flotilla_api::v1;
-use flotilla_engine::TaskToken;
 use futures::StreamExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -81,8 +81,10 @@ async fn serve(
     request: Request,
 ) -> Result<Response, Problem> {
     let deadline = Instant::now() + DEADLINE_DEFAULT;
-    let token = token(request.headers())?;
-    if token.task_id() != task_id {
+    let shown = context
+        .keyring
+        .verify_task_token(task_token(request.headers())?)?;
+    if shown.token.task_id() != task_id {
         let message = "expected the token of the task in the path, but it is another task's";
         return Err(Refusal::invalid("id", message).into());
     }
@@ -90,14 +92,14 @@ async fn serve(
     let memory = memory.ok_or_else(receiving::overloaded)?;
     let body = timeout_at(deadline, whole(request.into_body(), &memory)).await;
     let body = body.map_err(|_| too_slow())??;
-    let request = parse_request(token, &body)?;
+    let request = parse_request(&body)?;
     let context = CallContext::of_task_token(context);
-    services::report(&context, request, deadline).await?;
+    services::report(&context, shown, request, deadline).await?;
     Ok(json_response(StatusCode::OK, "{}".to_owned()))
 }
 
 /// The token in `Authorization: Bearer TOKEN`.
-fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
+fn task_token(headers: &HeaderMap) -> Result<&str, Refusal> {
     let refusal = |reason, found: &str| {
         let message =
             format!("expected the task's token as `Authorization: Bearer TOKEN`, but {found}");
@@ -110,7 +112,8 @@ fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
     let credentials = header.to_str().ok().and_then(|text| text.split_once(' '));
     let token = credentials
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .and_then(|(_, token)| token.trim().parse().ok());
+        .map(|(_, token)| token.trim())
+        .filter(|token| ShownTaskToken::unverified(token).is_ok());
     token.ok_or_else(|| {
         refusal(
             ServerCode::TokenMalformed,
@@ -139,7 +142,8 @@ async fn whole(body: Body, memory: &RequestMemory) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
+/// What the body reports; the token is in the header.
+fn parse_request(body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
     let malformed = |found: &dyn Display| {
         let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {found}");
         Refusal::invalid("body", message)
@@ -150,7 +154,6 @@ fn parse_request(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest,
         Bytes::copy_from_slice(text.as_bytes())
     };
     Ok(v1::ReportTaskRequest {
-        task_token: token.to_string(),
         outcome: report.outcome,
         output: bytes(report.output),
         delay_ms: report.delay_ms,
@@ -192,13 +195,12 @@ mod tests {
     const TOKEN: &str = "arun-7.2.00000000000000ff";
 
     fn read(body: &str) -> Result<v1::ReportTaskRequest, Refusal> {
-        parse_request(TOKEN.parse().unwrap(), body.as_bytes())
+        parse_request(body.as_bytes())
     }
 
     #[test]
     fn a_report_keeps_its_output_as_it_was_written() {
         let request = read(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
-        assert_eq!(request.task_token, TOKEN);
         assert_eq!(request.outcome, "paid");
         assert_eq!(request.output, r#"{"amount": 1.50}"#);
         let bare = read("{}").unwrap();
@@ -220,14 +222,14 @@ mod tests {
         let read = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-            token(&headers).map(|token| token.to_string())
+            task_token(&headers).map(str::to_owned)
         };
         assert_eq!(read(&format!("Bearer {TOKEN}")).as_deref(), Ok(TOKEN));
         assert_eq!(read(&format!("bearer  {TOKEN}")).as_deref(), Ok(TOKEN));
         for value in [TOKEN, &format!("Basic {TOKEN}"), "Bearer x"] {
             assert!(read(value).is_err(), "{value}");
         }
-        assert!(token(&HeaderMap::new()).is_err());
+        assert!(task_token(&HeaderMap::new()).is_err());
     }
 
     #[tokio::test]

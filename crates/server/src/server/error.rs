@@ -2,6 +2,7 @@
 
 use crate::access::BootstrapTokenError;
 use crate::config::ConfigInvalid;
+use crate::keyring::KeyringFileError;
 use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, FormError, StartError};
 use flotilla_trace::ExporterError;
@@ -28,6 +29,9 @@ pub enum ServerError {
     /// A new cluster that is closed has no bootstrap token.
     #[error(transparent)]
     BootstrapToken(#[from] BootstrapTokenError),
+    /// The keyring cannot be used, or is missing.
+    #[error(transparent)]
+    Keyring(#[from] KeyringFileError),
     /// The exporter of spans cannot start.
     #[error(transparent)]
     Tracer(#[from] ExporterError),
@@ -55,6 +59,7 @@ impl ServerError {
         match self {
             Self::Config(_) => true,
             Self::BootstrapToken(error) => error.is_configuration(),
+            Self::Keyring(error) => error.is_configuration(),
             Self::Form(_)
             | Self::Fatal(_)
             | Self::Listen { .. }
@@ -76,6 +81,7 @@ impl ServerError {
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
             | Self::BootstrapToken(_)
+            | Self::Keyring(_)
             | Self::Form(_)
             | Self::Tls(_)
             | Self::Tracer(_)
@@ -93,6 +99,7 @@ impl ServerError {
             Self::Listen { .. } => Some("is another process using the port?".to_owned()),
             Self::Tls(error) => Some(error.hint()),
             Self::BootstrapToken(error) => Some(error.hint().to_owned()),
+            Self::Keyring(error) => Some(error.hint().to_owned()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
             Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,

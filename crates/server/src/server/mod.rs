@@ -10,13 +10,16 @@ pub use error::ServerError;
 pub(crate) use transport::Intake;
 
 use self::transport::{Serving, listen, routes, serve};
-use crate::access::{CallerChecks, InitialAccessConfig, start_open_warning, start_recovery};
+use crate::access::{
+    CallerChecks, InitialAccessConfig, start_open_warning, start_recovery, start_token_uses,
+};
 use crate::config::ServerConfig;
 use crate::connections::{NodeConnections, NodeSockets};
 use crate::context::Context;
 use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::inspect::NodeInspector;
+use crate::keyring::{self, KeyringFileError, NodeKeyring};
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::members::LeaderClients;
 use crate::memory::Memory;
@@ -112,18 +115,25 @@ impl Server {
         let renew = |tls| tls::keep_fresh(shutdown.clone(), tls);
         let renewing = tls.clone().map(renew);
         let access_config = InitialAccessConfig::of(&config);
-        let replica_config =
-            replica_config(&config, (&memory, &access_config), &ports.client_address);
+        let keyring = Arc::new(NodeKeyring::load(keyring::keyring_file(&config)?)?);
+        let replica_config = Config {
+            formation_requirements: access_config.requirements(&keyring),
+            ..replica_config(&config, &memory, &ports.client_address)
+        };
         let replica = tokio::select! {
             started = Replica::start(replica_config, environment) => started?,
             never = ports.serve_start(tls.clone()) => match never {},
         };
         let initial_access = access_config.resolve(&config, &replica)?;
+        if keyring.is_empty() && initial_access.is_closed(&replica) {
+            return Err(KeyringFileError::NotConfigured.into());
+        }
         let tracer = Tracer::start(&config, &replica)?;
         let subscriptions = (replica.subscribe(), replica.subscribe());
         let slow_commands = SlowCommands::new(config.slow_command());
         let context = Arc::new(Context {
             caller_checks: CallerChecks::new(&config),
+            keyring,
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(replica, initial_access, slow_commands, &memory.reads),
@@ -327,10 +337,12 @@ impl Started {
         member_services.provide(members::routes(&context, &hub, &intake));
         tasks.extend([
             watch::start(context.clone(), subscriptions.0),
+            keyring::keep_fresh(context.clone()),
             health::start(context.clone(), reporter),
             leader::start(&context, hub),
             embedded::start(context.clone(), inspector.slots()),
             start_recovery(context.clone()),
+            start_token_uses(context.clone()),
             start_open_warning(context.clone()),
         ]);
         let tracer = context.tracer.clone();
@@ -471,11 +483,7 @@ fn wasm_slots(config: &ServerConfig) -> usize {
     }
 }
 
-fn replica_config(
-    config: &ServerConfig,
-    (memory, access_config): (&Memory, &InitialAccessConfig),
-    client_address: &str,
-) -> Config {
+fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
             seeds: vec![seed.clone()],
@@ -490,7 +498,7 @@ fn replica_config(
     Config {
         node_id: NodeId(config.node_id),
         formation,
-        formation_requirements: access_config.requirements(),
+        formation_requirements: String::new(),
         peer_listen: config.peer_listen,
         peer_names: config.peer_names.clone(),
         client_address: client_address.to_owned(),

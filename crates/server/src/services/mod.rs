@@ -5,6 +5,7 @@
 mod access;
 mod action;
 mod cluster;
+mod inspections;
 mod kv;
 mod namespace;
 mod plan;

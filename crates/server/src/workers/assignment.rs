@@ -36,7 +36,7 @@ pub(super) fn to_wire(
         Tracking::Async { timeout_ms } => (true, timeout_ms),
     };
     v1::TaskAssignment {
-        task_token: assignment.token.to_string(),
+        task_token: context.keyring.task_token_text(&assignment.token),
         report_url: http::report_url(context, &task_id),
         task_id,
         traceparent: traces::carried(context, &assignment.token),
@@ -66,7 +66,7 @@ pub(super) fn cancelled(revocation: Revocation) -> Message {
         false => "the run was cancelled or the lease was lost",
     };
     Message::Cancelled(v1::TaskCancelled {
-        task_token: token.to_string(),
+        task_id: token.task_id(),
         reason: reason.to_owned(),
         answer_awaited: is_answer_awaited,
     })

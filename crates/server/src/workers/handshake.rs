@@ -2,6 +2,7 @@
 
 use crate::access::CallContext;
 use crate::errors::Refusal;
+use crate::keyring::ShownTaskToken;
 use crate::limits::HELD_TASKS_MAX;
 use crate::request;
 use flotilla_api::v1;
@@ -37,7 +38,9 @@ impl Handshake {
                 key: WorkerKey { namespace, worker },
                 incarnation: hello.incarnation,
                 actions: actions?,
-                held: held.filter_map(|token| token.parse().ok()).collect(),
+                held: held
+                    .filter_map(|token| ShownTaskToken::unverified(token).ok())
+                    .collect(),
             },
             supports_batches: hello.supports_batches,
         })

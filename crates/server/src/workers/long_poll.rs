@@ -119,12 +119,12 @@ impl TaskBatch {
 
     /// Names a cancelled task. One that the worker no longer holds is not delivered.
     fn revoke(&mut self, revocation: Revocation) {
-        let token = revocation.token.to_string();
+        let task_id = revocation.token.task_id();
         if revocation.is_answer_awaited {
-            self.response.cancelled_task_tokens.push(token);
+            self.response.cancelled_task_ids.push(task_id);
         } else {
             let tasks = &mut self.response.tasks;
-            tasks.retain(|task| task.task_token != token);
+            tasks.retain(|task| task.task_id != task_id);
         }
     }
 

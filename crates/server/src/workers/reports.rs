@@ -27,9 +27,9 @@ pub(super) async fn submit_report(
 ) -> v1::ItemResult {
     let body = match inbound {
         Inbound::Completion(completion) => completion_body(&context, completion),
-        Inbound::Acceptance(acceptance) => acceptance_body(&acceptance),
+        Inbound::Acceptance(acceptance) => acceptance_body(&context, &acceptance),
         Inbound::Failure(failure) => failure_body(&context, failure),
-        Inbound::Touch(touch) => touch_body(&touch),
+        Inbound::Touch(touch) => touch_body(&context, &touch),
         Inbound::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
             worker_id: key.worker,
             incarnation,
@@ -99,7 +99,7 @@ pub(super) fn completion_body(
     completion: v1::TaskCompletion,
 ) -> Result<Body, Refusal> {
     let (delay_ms, not_before_ms) = (completion.delay_ms, completion.not_before_ms);
-    let token = token(&completion.task_token)?;
+    let token = token(context, &completion.task_token)?;
     let gateway = context.gateway.of_task(&token);
     Ok(Body::CompleteTask(CompleteTask {
         token,
@@ -112,9 +112,12 @@ pub(super) fn completion_body(
 }
 
 /// The command of an acceptance (W38).
-pub(super) fn acceptance_body(acceptance: &v1::TaskAcceptance) -> Result<Body, Refusal> {
+pub(super) fn acceptance_body(
+    context: &CallContext,
+    acceptance: &v1::TaskAcceptance,
+) -> Result<Body, Refusal> {
     Ok(Body::AcceptTask(AcceptTask {
-        token: token(&acceptance.task_token)?,
+        token: token(context, &acceptance.task_token)?,
     }))
 }
 
@@ -128,7 +131,7 @@ pub(super) fn failure_body(
         v1::FailKind::NoRetry => FailKind::NoRetry,
         v1::FailKind::NonRetryable => FailKind::NonRetryable,
     };
-    let token = token(&failure.task_token)?;
+    let token = token(context, &failure.task_token)?;
     let gateway = context.gateway.of_task(&token);
     Ok(Body::FailTask(FailTask {
         token,
@@ -143,17 +146,15 @@ pub(super) fn failure_body(
 }
 
 /// The command of a touch.
-pub(super) fn touch_body(touch: &v1::TaskTouch) -> Result<Body, Refusal> {
+pub(super) fn touch_body(context: &CallContext, touch: &v1::TaskTouch) -> Result<Body, Refusal> {
     request::within("extend_ms", touch.extend_ms, 1..=LEASE_MS_MAX)?;
     Ok(Body::TouchTask(TouchTask {
-        token: token(&touch.task_token)?,
+        token: token(context, &touch.task_token)?,
         extend_ms: touch.extend_ms,
     }))
 }
 
-pub(super) fn token(text: &str) -> Result<TaskToken, Refusal> {
-    text.parse()
-        .map_err(|error: flotilla_engine::TokenInvalid| {
-            Refusal::invalid("task_token", error.to_string())
-        })
+/// The token that a worker shows. Its credential is the proof of its right, so the token needs no MAC; a wrong one is refused.
+pub(super) fn token(context: &CallContext, text: &str) -> Result<TaskToken, Refusal> {
+    Ok(context.keyring.verify_task_token(text)?.token)
 }

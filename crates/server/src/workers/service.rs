@@ -178,7 +178,12 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::AcceptResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, async |deadline, request| {
-            let bodies = request.acceptances.iter().map(acceptance_body).collect();
+            let bodies = {
+                let acceptances = request.acceptances.iter();
+                acceptances
+                    .map(|acceptance| acceptance_body(&context, acceptance))
+                    .collect()
+            };
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::AcceptResponse {
                 results: results.await?,
@@ -211,7 +216,10 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::TouchResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, async |deadline, request| {
-            let bodies = request.touches.iter().map(touch_body).collect();
+            let bodies = {
+                let touches = request.touches.iter();
+                touches.map(|touch| touch_body(&context, touch)).collect()
+            };
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::TouchResponse {
                 results: results.await?,
@@ -230,7 +238,7 @@ impl WorkerService for Workers {
                 request_id: Some(request::request_id(&request.request_id)?),
                 scope: request::namespace(&request.namespace)?,
                 body: AddTaskInfo {
-                    token: token(&request.task_token)?,
+                    token: token(&context, &request.task_token)?,
                     content: request::info(&request.content)?,
                 },
             };

@@ -361,11 +361,23 @@ async fn refusal_over_http(node: &Node, line: &str, token: Option<&str>) -> Opti
 
 /// The digest of the state, which covers every row.
 async fn digest(node: &Node, root: &str) -> String {
+    await_last_use(node, root).await;
     let request = with_token(v1::GetStatusRequest::default(), root);
     let status = node.cluster().get_status(request).await.unwrap();
     let mut nodes = status.into_inner().nodes.into_iter();
     let digest = nodes.find_map(|node| node.digest);
     digest.expect("the node knows its own").value
+}
+
+/// Waits until the state has the hour in which the caller's token is used: it changes the digest.
+async fn await_last_use(node: &Node, root: &str) {
+    until("the use of the token to be recorded", async || {
+        let request = with_token(v1::WhoAmIRequest {}, root);
+        let mut access = AccessServiceClient::new(node.channel());
+        let token = access.who_am_i(request).await.unwrap();
+        token.into_inner().token?.last_used_at_ms.map(drop)
+    })
+    .await;
 }
 
 async fn closed_node() -> (Node, String) {
@@ -443,6 +455,9 @@ async fn every_call_requires_its_permission_in_its_namespace() {
         tokens.push((grant, create_token(&node, grant, None).await.0));
     }
     close(&node, &root).await;
+    for (_, token) in &tokens {
+        await_last_use(&node, token).await;
+    }
     let (mut refused_count, mut permitted_count) = (0, 0);
     for (grant, token) in &tokens {
         let permissions = permitted_by(grant);

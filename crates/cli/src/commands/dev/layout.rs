@@ -45,6 +45,7 @@ impl Layout {
                 otlp_endpoint: self.otlp_endpoint.clone(),
                 access: self.access,
                 bootstrap_token_file: self.bootstrap_token_file(),
+                keyring_file: Some(self.keyring_file()),
                 module_compiler: Some(module_compiler::of_this_program()),
                 ..ServerConfig::default()
             });
@@ -63,6 +64,11 @@ impl Layout {
     /// The file with the bootstrap token of a closed cluster.
     pub(super) fn bootstrap_token_file(&self) -> Option<PathBuf> {
         (self.access == AccessMode::Closed).then(|| self.data_dir.join("bootstrap-token"))
+    }
+
+    /// The file with the secret keys of all nodes.
+    pub(super) fn keyring_file(&self) -> PathBuf {
+        self.data_dir.join("keyring")
     }
 
     /// What is printed before the cluster is ready.

@@ -9,7 +9,9 @@ use crate::open_files;
 use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
-use flotilla_server::{AccessMode, Server, ServerConfig, ServerError, ensure_bootstrap_token};
+use flotilla_server::{
+    AccessMode, Server, ServerConfig, ServerError, ensure_bootstrap_token, ensure_keyring_file,
+};
 use flotilla_trace::Endpoint;
 use futures::future::{join_all, try_join, try_join_all};
 use std::path::PathBuf;
@@ -90,6 +92,8 @@ impl Dev {
             let ensured = ensure_bootstrap_token(&file);
             ensured.map_err(|error| Failure::server_start(&error.into()))?;
         }
+        let ensured = ensure_keyring_file(&layout.keyring_file());
+        ensured.map_err(|error| Failure::server_start(&error.into()))?;
         let text = layout.text(&configs);
         run(configs, &text, shutdown).await
     }

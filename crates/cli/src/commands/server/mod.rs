@@ -26,6 +26,7 @@ Example of a configuration file:
   data_dir = \"/var/lib/flo\"
   peers = [\"1=10.0.0.1:9001\", \"2=10.0.0.2:9001\", \"3=10.0.0.3:9001\"]
   bootstrap_token_file = \"/etc/flo/bootstrap.token\"
+  keyring_file = \"/etc/flo/keyring\"
   tls_cert = \"/etc/flo/node.pem\"
   tls_key = \"/etc/flo/node-key.pem\"
   tls_ca = \"/etc/flo/ca.pem\"

@@ -124,6 +124,17 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     bootstrap_token_file: Option<PathBuf>,
 
+    /// File with the secret keys that all nodes share, from `flo keyring generate`. A closed cluster needs it, the same on all
+    /// nodes. A single node generates the keys itself, in the file `keyring` of its data directory
+    #[arg(
+        long,
+        env = "FLO_KEYRING_FILE",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keyring_file: Option<PathBuf>,
+
     /// Require a token for every call at this node, even if the cluster is open. While a voter has this setting, `flo auth disable`
     /// is refused
     #[arg(
@@ -381,6 +392,7 @@ mod tests {
             peer_names: Some("node-4".to_owned()),
             access: Some("closed".to_owned()),
             bootstrap_token_file: Some("bootstrap.token".into()),
+            keyring_file: Some("keyring".into()),
             admin_listen: Some("127.0.0.1:9003".to_owned()),
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),

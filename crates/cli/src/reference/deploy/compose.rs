@@ -1,7 +1,7 @@
 //! The compose file: three nodes that find each other.
 
 use super::Findings;
-use super::access;
+use super::access::{self, SecretFiles};
 use super::files::{Files, beside};
 use super::image::{self, Image};
 use super::jobs::folder;
@@ -21,6 +21,8 @@ pub(super) const RESTORED: &str = "deploy/compose/restored.yaml";
 const CERTIFICATES: &str = "certificates";
 /// The service that makes the bootstrap token, in the same volume.
 const BOOTSTRAP_TOKEN: &str = "bootstrap-token";
+/// The service that makes the keyring, in the same volume.
+const KEYRING: &str = "keyring";
 
 /// Checks the compose files.
 pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
@@ -177,11 +179,11 @@ fn check_node(name: &str, config: &ServerConfig, service: &Value, findings: &mut
     );
 }
 
-/// The folder in which a service makes certificates or the bootstrap token; `None` for a node.
+/// The folder in which a service makes certificates, the bootstrap token or the keyring; `None` for a node.
 fn generated_in(launch: &Launch) -> Option<&str> {
     match &launch.arguments[..] {
         [verb, _, made, ..] if verb == "cert" => Some(made),
-        [verb, _, made] if verb == "token" => Some(folder(made)),
+        [verb, _, made] if verb == "token" || verb == "keyring" => Some(folder(made)),
         _ => None,
     }
 }
@@ -249,7 +251,7 @@ fn check_tls(
     }
 }
 
-/// The folder at which a node has the volume with its certificates and the bootstrap token; empty without one.
+/// The folder at which a node has the volume with its certificates, the bootstrap token and the keyring; empty without one.
 fn generated_folder(service: &Value) -> String {
     let volumes = texts(&service["volumes"]);
     let mut mounts = volumes.iter().filter_map(|volume| {
@@ -266,23 +268,32 @@ fn expect_waits(name: &str, service: &Value, generator: &str, findings: &mut Fin
     findings.expect(FILE, waits, format!("{name} to wait for {generator}"));
 }
 
-/// Checks that a node reads the bootstrap token once it exists.
+/// Checks that a node reads the bootstrap token and the keyring once they exist.
 fn check_access(
     name: &str,
     config: &ServerConfig,
     services: &Map<String, Value>,
     findings: &mut Findings,
 ) {
-    let made = texts(&services[BOOTSTRAP_TOKEN]["command"]);
-    let made = made.last().and_then(|made| Path::new(made).file_name());
-    let file = made.map(|made| Path::new(&generated_folder(&services[name])).join(made));
+    let file = |generator: &str| {
+        let made = texts(&services[generator]["command"]);
+        let made = Path::new(made.last()?).file_name()?.to_owned();
+        Some(Path::new(&generated_folder(&services[name])).join(made))
+    };
+    let [bootstrap_token, keyring] = [BOOTSTRAP_TOKEN, KEYRING].map(file);
     let node = tls::Node {
         path: FILE,
         name,
         config,
     };
-    access::check(node, file.as_deref(), findings);
-    expect_waits(name, &services[name], BOOTSTRAP_TOKEN, findings);
+    let files = SecretFiles {
+        bootstrap_token: bootstrap_token.as_deref(),
+        keyring: keyring.as_deref(),
+    };
+    access::check(node, files, findings);
+    for generator in [BOOTSTRAP_TOKEN, KEYRING] {
+        expect_waits(name, &services[name], generator, findings);
+    }
 }
 
 /// Checks that each peer is the service of that name, with that id and that port.

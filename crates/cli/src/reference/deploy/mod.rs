@@ -290,6 +290,30 @@ const SPOILT: &[(&str, &str, &str, &str)] = &[
         "wait for bootstrap-token",
     ),
     (
+        compose::FILE,
+        "FLO_KEYRING_FILE: /etc/flotilla/certificates/",
+        "FLO_KEYRING_FILE: /etc/flotilla/",
+        "keyring",
+    ),
+    (
+        compose::FILE,
+        "keyring:\n      condition: service_completed",
+        "keyring:\n      condition: service_started",
+        "wait for keyring",
+    ),
+    (
+        STATEFUL_SET,
+        "value: /etc/flotilla/keyring/keyring",
+        "value: /etc/flotilla/lost/keyring",
+        "keyring",
+    ),
+    (
+        unit::CONFIG,
+        "keyring_file =",
+        "# keyring_file =",
+        "keyring",
+    ),
+    (
         STATEFUL_SET,
         "value: /etc/flotilla/bootstrap/token",
         "value: /etc/flotilla/lost/token",

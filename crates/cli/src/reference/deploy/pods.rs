@@ -1,7 +1,7 @@
 //! The nodes that a folder's manifests start, and whether the manifests are consistent.
 
 use super::Findings;
-use super::access;
+use super::access::{self, SecretFiles};
 use super::containers::{Pod, items, selects, text};
 use super::files::Files;
 use super::image::Image;
@@ -389,25 +389,37 @@ fn check_tls(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findi
     }
 }
 
-/// Checks that a node reads the bootstrap token from a secret, whose file not every user of the pod can read.
+/// Checks that a node reads the bootstrap token and the keyring from secrets, whose files not every user of the pod can read.
 fn check_access(set: &Set<'_>, pod: &str, node: &ServerConfig, findings: &mut Findings) {
-    let file = node.bootstrap_token_file.as_deref();
-    let folder = file.and_then(Path::parent).and_then(Path::to_str);
-    let volume = set
-        .pod(pod)
-        .volume(set.container, folder.unwrap_or_default());
-    let is_mounted = volume["secret"].is_object();
+    let [bootstrap_token, keyring] = [
+        ("bootstrap token", &node.bootstrap_token_file),
+        ("keyring", &node.keyring_file),
+    ]
+    .map(|(what, file)| {
+        let folder = file
+            .as_deref()
+            .and_then(Path::parent)
+            .and_then(Path::to_str);
+        let volume = set
+            .pod(pod)
+            .volume(set.container, folder.unwrap_or_default());
+        findings.expect(
+            set.path,
+            volume["secret"]["defaultMode"] == 0o440,
+            format!("the {what} of {pod} for its own group only"),
+        );
+        file.as_deref().filter(|_| volume["secret"].is_object())
+    });
     let tls_node = tls::Node {
         path: set.path,
         name: pod,
         config: node,
     };
-    access::check(tls_node, file.filter(|_| is_mounted), findings);
-    findings.expect(
-        set.path,
-        volume["secret"]["defaultMode"] == 0o440,
-        format!("the bootstrap token of {pod} for its own group only"),
-    );
+    let files = SecretFiles {
+        bootstrap_token,
+        keyring,
+    };
+    access::check(tls_node, files, findings);
 }
 
 /// Checks that peers, and the member that a node joins by, are names of the headless service.

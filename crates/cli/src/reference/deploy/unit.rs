@@ -1,7 +1,7 @@
 //! The systemd unit with its user, its configuration and its backups.
 
 use super::Findings;
-use super::access;
+use super::access::{self, SecretFiles};
 use super::files::Files;
 use super::shape;
 use super::tls;
@@ -19,6 +19,7 @@ pub(super) const BACKUPS: &str = "deploy/systemd/flotilla-backup.cron";
 /// The installed paths of the files.
 const CONFIG_INSTALLED: &str = "/etc/flotilla/flotilla.toml";
 const BOOTSTRAP_TOKEN: &str = "/etc/flotilla/bootstrap.token";
+const KEYRING: &str = "/etc/flotilla/keyring";
 const BINARY_INSTALLED: &str = "/usr/local/bin/flo";
 
 /// Checks the unit and its related files.
@@ -88,7 +89,11 @@ pub(super) fn check_config(
     };
     node.check("/etc/flotilla", findings);
     if config.join.is_none() {
-        access::check(node, Some(Path::new(BOOTSTRAP_TOKEN)), findings);
+        let files = SecretFiles {
+            bootstrap_token: Some(Path::new(BOOTSTRAP_TOKEN)),
+            keyring: Some(Path::new(KEYRING)),
+        };
+        access::check(node, files, findings);
         findings.expect_where_peers_look(CONFIG, &config);
     }
     Some(config)

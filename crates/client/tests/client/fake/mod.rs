@@ -325,6 +325,7 @@ impl WorkerStream {
     /// Assigns a task of the action `work` that can be accepted.
     pub(crate) async fn assign_tracked(&self, token: &str) {
         let task = v1::TaskAssignment {
+            task_id: token.to_owned(),
             task_token: token.to_owned(),
             action: "work".to_owned(),
             attempt: 1,
@@ -427,6 +428,7 @@ pub(crate) fn not_leader(leader: &FakeNode) -> Status {
 /// A task of the action `work`.
 fn assignment(token: &str, lease_ms: u64) -> v1::TaskAssignment {
     v1::TaskAssignment {
+        task_id: token.to_owned(),
         task_token: token.to_owned(),
         action: "work".to_owned(),
         input: "{}".into(),

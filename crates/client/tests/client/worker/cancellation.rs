@@ -26,7 +26,7 @@ async fn a_cancelled_task_is_dropped_without_a_report() {
     stream.assign("t1", LONG).await;
     let context = contexts.recv().await.expect("the handler runs");
     let cancel = v1::TaskCancelled {
-        task_token: "t1".to_owned(),
+        task_id: "t1".to_owned(),
         reason: "test".to_owned(),
         answer_awaited: false,
     };
@@ -44,7 +44,7 @@ async fn a_cancelled_task_whose_run_waits_is_reported_when_its_handler_has_stopp
     assert_eq!(stream.next_slots().await, 2);
     stream.assign("t1", LONG).await;
     let cancel = v1::TaskCancelled {
-        task_token: "t1".to_owned(),
+        task_id: "t1".to_owned(),
         reason: "test".to_owned(),
         answer_awaited: true,
     };

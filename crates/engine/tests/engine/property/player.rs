@@ -42,7 +42,6 @@ const OUTCOMES: [&str; 5] = [
     "pending",
     "execution_failure",
 ];
-
 const EXECUTORS: [&str; 3] = ["one", "two", "unknown"];
 const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
 
@@ -355,6 +354,7 @@ impl Player {
             }),
             Intent::Report { token, outcome } => Body::ReportTask(ReportTask {
                 token: self.token(*token),
+                is_authentic: false,
                 report: TaskReport {
                     outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
                     output: Json::from_checked("{\"report\":1}".to_owned()),

@@ -1,10 +1,11 @@
 //! The access mode and API tokens.
 
 use flotilla_engine::ids::{ApproverRole, Identity, TokenId, TokenName};
+use flotilla_engine::rows::ReportProof;
 use flotilla_engine::{
     AccessMode, Actor, Body, BootstrapToken, ClusterRole, CommandScope, CreateToken, Grant,
-    InitializeAccess, NamespacePattern, NamespaceRole, RecoverAccess, RevokeToken, RotateToken,
-    SecretHash, SetAccessMode, TokenRecord,
+    InitializeAccess, NamespacePattern, NamespaceRole, RecordTokenUses, RecoverAccess, RevokeToken,
+    RotateToken, SecretHash, SetAccessMode, TokenRecord,
 };
 
 pub(crate) fn api_token() -> TokenId {
@@ -31,6 +32,13 @@ fn grants() -> Vec<Grant> {
     ]
 }
 
+pub(crate) fn report_proof() -> ReportProof {
+    ReportProof {
+        secret: 5,
+        requires_mac: true,
+    }
+}
+
 pub(crate) fn api_token_record() -> TokenRecord {
     TokenRecord {
         name: TokenName::new("deploy").expect("a name"),
@@ -44,6 +52,7 @@ pub(crate) fn api_token_record() -> TokenRecord {
         created_by: Actor::Token(api_token()),
         expires_at_ms: Some(9_000),
         revoked_at_ms: Some(3_000),
+        last_used_at_ms: Some(2_000),
     }
 }
 
@@ -85,6 +94,9 @@ pub(crate) fn bodies() -> Vec<Body> {
                 id: api_token(),
                 secret: secret(),
             },
+        }),
+        Body::RecordTokenUses(RecordTokenUses {
+            tokens: vec![api_token()],
         }),
     ]
 }

@@ -8,7 +8,7 @@ use flotilla_engine::reply::TokenCreated;
 use flotilla_engine::rows::{Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensEnding};
 use flotilla_engine::{
     AccessMode, Actor, Body, BootstrapToken, CommandScope, CreateToken, Grant, InitializeAccess,
-    RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
+    RecordTokenUses, RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
 };
 
 /// `system`, `anonymous`, or the number of a token.
@@ -68,6 +68,13 @@ pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Opt
                 overlap_ms: line.number("overlap").unwrap_or_default(),
             }))
         }
+        "use-tokens" => {
+            let mut tokens = Vec::new();
+            while line.has_words() {
+                tokens.push(token(line.next_number()));
+            }
+            Body::RecordTokenUses(RecordTokenUses { tokens })
+        }
         "revoke-token" => Body::RevokeToken(RevokeToken {
             id: token(line.next_number()),
             scope: scope(namespace, line),
@@ -124,8 +131,9 @@ fn row(id: TokenId, record: &TokenRecord) -> String {
     } = record;
     let ends = option(", ends ", &record.ends_at_ms());
     let revoked = option(", revoked ", &record.revoked_at_ms);
+    let used = option(", used ", &record.last_used_at_ms);
     format!(
-        "{id} {name} of {:?}, {identity}, may {}, by {created_by}{ends}{revoked}\n",
+        "{id} {name} of {:?}, {identity}, may {}, by {created_by}{ends}{revoked}{used}\n",
         scope.as_str(),
         grants.join(" "),
     )

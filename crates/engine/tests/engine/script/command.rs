@@ -389,6 +389,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "report" => Body::ReportTask(ReportTask {
             token: token(world, &line.word()),
+            is_authentic: line.flag("authentic"),
             report: task_report(line),
         }),
         "touch" => Body::TouchTask(TouchTask {

@@ -5,18 +5,13 @@ use crate::convert;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
+use crate::services::inspections::Inspected;
 use flotilla_api::v1;
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
     AccessMode, AccessRejection, Actor, ClusterScope, Command, SetAccessMode, reply, view,
 };
-use futures::future::join_all;
-use prost::Message;
-use std::time::Duration;
 use tokio::time::Instant;
-
-/// How long a voter may take to say whether it requires tokens.
-const VOTER_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Serves `WhoAmI`.
 pub(super) async fn who_am_i(
@@ -64,8 +59,9 @@ pub(super) async fn set(
             return Err(Refusal::invalid("mode", message));
         }
     };
-    if mode == AccessMode::Open {
-        check_no_voter_requires_token(context, deadline).await?;
+    match mode {
+        AccessMode::Open => check_no_voter_requires_token(context, deadline).await?,
+        AccessMode::Closed => check_keyrings(context, deadline).await?,
     }
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
@@ -82,16 +78,8 @@ async fn check_no_voter_requires_token(
     context: &CallContext,
     deadline: Instant,
 ) -> Result<(), Refusal> {
-    let replica = context.gateway.home().replica();
-    let deadline = deadline.min(Instant::now() + VOTER_DEADLINE);
-    let nodes = replica.status().await.nodes;
-    let voters = nodes.iter().filter(|node| node.is_voter);
-    let inspections = voters.map(async |voter| {
-        let inspection = replica.inspect(voter.node_id, 0, deadline).await.ok()?;
-        v1::NodeInspection::decode(inspection).ok()
-    });
-    let inspections = join_all(inspections).await;
-    let mut voters = inspections.into_iter().flatten();
+    let voters = Inspected::voters(context, deadline).await;
+    let mut voters = voters.into_iter().filter_map(|voter| voter.inspection);
     match voters.find(|voter| voter.requires_token) {
         None => Ok(()),
         Some(voter) => {
@@ -103,6 +91,13 @@ async fn check_no_voter_requires_token(
                 .with_hint("remove `require_token` from the configuration of all nodes, and restart them one by one"))
         }
     }
+}
+
+/// Checks that all voters have the same keyring: any of them may lead a closed cluster.
+async fn check_keyrings(context: &CallContext, deadline: Instant) -> Result<(), Refusal> {
+    let voters = Inspected::voters(context, deadline).await;
+    let mut checks = voters.iter().map(|voter| voter.check_keyring(context));
+    checks.find(Result::is_err).unwrap_or(Ok(()))
 }
 
 /// Serves `GetAccess`.

@@ -196,8 +196,9 @@ impl ActionService for Actions {
     ) -> CallResult<v1::ReportTaskResponse> {
         let context = CallContext::of(&self.context, &call).await?;
         let caller = call.extensions().get::<Caller>().cloned();
-        let served = serve_call(&context, call, |deadline, request| {
-            report(&context, request, deadline)
+        let served = serve_call(&context, call, async |deadline, request| {
+            let shown = context.keyring.verify_task_token(&request.task_token)?;
+            report(&context, shown, request, deadline).await
         });
         let response = served.await?;
         if let Some(caller) = caller {

@@ -2,24 +2,23 @@
 
 use crate::access::CallContext;
 use crate::errors::Refusal;
+use crate::keyring::ShownTaskToken;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::{ClusterScope, Command, ReportTask, TaskReport, TaskToken, reply};
+use flotilla_engine::{ClusterScope, Command, ReportTask, TaskReport, reply};
 use tokio::time::Instant;
 
-/// Serves `ReportTask`.
+/// Serves `ReportTask`: what `request` reports, whose token is checked.
 pub(crate) async fn report(
     context: &CallContext,
+    shown: ShownTaskToken,
     request: v1::ReportTaskRequest,
     deadline: Instant,
 ) -> Result<v1::ReportTaskResponse, Refusal> {
-    let token: TaskToken =
-        request
-            .task_token
-            .parse()
-            .map_err(|error: flotilla_engine::TokenInvalid| {
-                Refusal::invalid("task_token", error.to_string())
-            })?;
+    let ShownTaskToken {
+        token,
+        is_authentic,
+    } = shown;
     let gateway = context.gateway.of_task(&token);
     let command = Command {
         request_id: Some(request::request_id(&request.request_id)?),
@@ -27,6 +26,7 @@ pub(crate) async fn report(
         scope: ClusterScope,
         body: ReportTask {
             token,
+            is_authentic,
             report: TaskReport {
                 outcome: request::outcome(request.outcome)?,
                 output: request::json(&request.output, "output", "null")?,

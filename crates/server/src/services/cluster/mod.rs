@@ -4,6 +4,7 @@ mod backup;
 mod quarantine;
 mod settings;
 
+use super::inspections::Inspected;
 use super::{serve_call, serve_stream};
 use crate::access::CallContext;
 use crate::context::Context;
@@ -14,6 +15,7 @@ use crate::metrics;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
+use flotilla_engine::{AccessMode, view};
 use flotilla_replica::ClusterChange;
 use prost::Message;
 use std::sync::Arc;
@@ -147,6 +149,14 @@ impl ClusterService for Clusters {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, async |deadline, request| {
             let node_id = request::node_id(request.node_id)?;
+            let access = context
+                .gateway
+                .home()
+                .read_here(|reader| view::access(reader))?;
+            if access.is_some_and(|access| access.mode == AccessMode::Closed) {
+                let learner = Inspected::of(&context, node_id, deadline).await;
+                learner.check_keyring(&context)?;
+            }
             let requested = ClusterChange::PromoteLearner { node_id };
             let changed = change(&context, requested, deadline).await?;
             Ok(v1::PromoteLearnerResponse { changed })
