@@ -109,10 +109,8 @@ impl Settings {
 fn keyring(scratch: &Scratch) -> PathBuf {
     let file = scratch.path("keyring");
     if !file.exists() {
-        let draft = scratch.path("keyring-draft");
-        fs::write(&draft, KEYRING).expect("the folder has room");
-        fs::set_permissions(&draft, Permissions::from_mode(0o600)).expect("own file");
-        fs::rename(&draft, &file).expect("own folder");
+        fs::write(&file, KEYRING).expect("the folder has room");
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("own file");
     }
     file
 }

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::output::Format;
 use flotilla_client::{ClientError, ErrorKind, Violation};
-use flotilla_server::{BootstrapTokenError, KeyringFileError, ServerError};
+use flotilla_server::{SecretFileError, ServerError};
 use serde::Serialize;
 use std::error::Error;
 use std::io;
@@ -62,22 +62,13 @@ impl Failure {
         Self::server(code, error)
     }
 
-    /// A file for a bootstrap token that cannot be written, or that has no token.
-    pub(crate) fn bootstrap_token_file(error: BootstrapTokenError) -> Self {
-        Self::secret_file(&error.into())
-    }
-
-    /// A file for a keyring that cannot be written.
-    pub(crate) fn keyring_file(error: KeyringFileError) -> Self {
-        Self::secret_file(&error.into())
-    }
-
-    fn secret_file(error: &ServerError) -> Self {
+    /// A secret file that cannot be read or written.
+    pub(crate) fn secret_file(error: SecretFileError) -> Self {
         let code = match error.is_configuration() {
             true => Code::FileUnreadable,
             false => Code::FileUnwritable,
         };
-        Self::server(code, error)
+        Self::server(code, &ServerError::from(error))
     }
 
     /// A server that failed while running.

@@ -25,6 +25,7 @@ mod health;
 mod http;
 mod inspect;
 mod keyring;
+mod last_fault;
 mod limits;
 mod members;
 mod memory;
@@ -57,15 +58,15 @@ pub mod backup {
 }
 
 pub use access::{
-    AccessRecovery, AccessRecoveryRequest, BootstrapTokenError, ensure_bootstrap_token,
-    generate_bootstrap_token,
+    AccessRecovery, AccessRecoveryRequest, ensure_bootstrap_token, generate_bootstrap_token,
 };
 pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
 pub use errors::ErrorCode;
 pub use flotilla_engine::AccessMode;
 pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH, openapi};
-pub use keyring::{KeyringFileError, ensure_keyring_file, generate_keyring};
+pub use keyring::{ensure_keyring_file, generate_keyring};
 pub use limits::STOP_TIME;
 pub use metrics::{METRICS, Metric, MetricKind};
+pub use secret_file::{SecretFileError, SecretFileKind};
 pub use server::{Server, ServerError};
 pub use tls::TlsInvalid;

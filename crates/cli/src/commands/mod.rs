@@ -10,6 +10,7 @@ mod created;
 mod deleted;
 mod dev;
 mod expr;
+mod generated;
 mod keyring;
 mod kv;
 mod listing;

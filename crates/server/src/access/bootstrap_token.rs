@@ -1,70 +1,25 @@
 //! The file with the bootstrap token of a new cluster (X4).
 
 use super::api_token::ApiToken;
-use crate::secret_file::{self, SecretFileError};
+use crate::secret_file::{self, SecretFileError, SecretFileKind};
 use flotilla_api::token::TokenSecret;
 use flotilla_engine::ids::TokenId;
 use flotilla_engine::{BootstrapToken, SecretHash};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The file of a node that is alone in its cluster, in its data directory.
 const OWN_FILE: &str = "bootstrap-token";
 
-/// Why there is no bootstrap token for a new cluster that is closed.
-#[derive(Debug, thiserror::Error)]
-pub enum BootstrapTokenError {
-    /// Several first members must know the token from the same file.
-    #[error(
-        "expected `bootstrap_token_file`, because a new closed cluster with several first members needs it, but it is not given"
-    )]
-    NotConfigured,
-    /// The file cannot be read.
-    #[error("expected to read the bootstrap token of the new cluster from {}, but that failed", .0.display())]
-    Unreadable(PathBuf, #[source] io::Error),
-    /// Every user of the machine can use the file.
-    #[error(
-        "expected {} to be accessible to its owner and group only, since it contains the bootstrap token, but its mode is {mode:o}", .file.display()
-    )]
-    AccessibleToOthers {
-        /// The file.
-        file: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file does not contain a valid token.
-    #[error("expected {} to contain one API token, the bootstrap token of the new cluster, but it does not", .0.display())]
-    Malformed(PathBuf),
-    /// The file of a new token cannot be written.
-    #[error("expected to write the bootstrap token of the new cluster to {}, but that failed", .0.display())]
-    Unwritable(PathBuf, #[source] io::Error),
-}
-
-impl BootstrapTokenError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NotConfigured => {
-                "`flo token generate FILE` generates the token; copy the file to all first members. To try an open cluster, pass `--access open`"
-            }
-            Self::Unreadable(..) => {
-                "`flo token generate FILE` generates the token; copy the file to all first members"
-            }
-            Self::Malformed(_) => {
-                "delete the file, generate the token with `flo token generate FILE`, and copy the file to all first members"
-            }
-            Self::AccessibleToOthers { .. } => "`chmod o= FILE` removes access for other users",
-            Self::Unwritable(..) => "make the directory of the file writable for this user",
-        }
-    }
-
-    /// Whether the settings or the file must change before the node can start.
-    #[must_use]
-    pub fn is_configuration(&self) -> bool {
-        !matches!(self, Self::Unwritable(..))
-    }
-}
+/// The file with the bootstrap token.
+pub(super) static BOOTSTRAP_TOKEN_FILE: SecretFileKind = SecretFileKind {
+    key: "bootstrap_token_file",
+    needed_by: "a new closed cluster with several first members",
+    name: "the bootstrap token of the new cluster",
+    secret: "the bootstrap token",
+    form: "one API token, the bootstrap token of the new cluster",
+    making: "`flo token generate FILE` generates the token; copy the file to all first members",
+    repair: "delete the file, generate the token with `flo token generate FILE`, and copy the file to all first members",
+};
 
 /// The text of a new token, for the file on all first members of a cluster.
 #[must_use]
@@ -84,28 +39,19 @@ pub(super) fn generate() -> (String, BootstrapToken) {
 }
 
 /// Reads the token from the file.
-pub(crate) fn read(file: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
-    let text = secret_file::read(file).map_err(|error| {
-        let file = file.to_owned();
-        match error {
-            SecretFileError::Unreadable(error) => BootstrapTokenError::Unreadable(file, error),
-            SecretFileError::AccessibleToOthers(mode) => {
-                BootstrapTokenError::AccessibleToOthers { file, mode }
-            }
-            SecretFileError::Malformed => BootstrapTokenError::Malformed(file),
-        }
-    })?;
-    let token = ApiToken::parse(text.trim());
-    let token = token.ok_or_else(|| BootstrapTokenError::Malformed(file.to_owned()))?;
-    Ok(BootstrapToken {
-        id: token.id,
-        secret: token.secret,
+pub(crate) fn read(file: &Path) -> Result<BootstrapToken, SecretFileError> {
+    secret_file::read(&BOOTSTRAP_TOKEN_FILE, file, |text| {
+        let token = ApiToken::parse(text.trim()).ok_or_else(|| "it does not".to_owned())?;
+        Ok(BootstrapToken {
+            id: token.id,
+            secret: token.secret,
+        })
     })
 }
 
 /// The token of a node that is alone in its cluster: from the file in its data directory, which is written if it does not
 /// exist.
-pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, BootstrapTokenError> {
+pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, SecretFileError> {
     let file = data_directory.join(OWN_FILE);
     ensure_bootstrap_token(&file)?;
     let token = read(&file)?;
@@ -119,10 +65,11 @@ pub(crate) fn of_single_node(data_directory: &Path) -> Result<BootstrapToken, Bo
 /// Writes a new token to the file, unless the file exists. Only its owner can read it. Returns whether it was written.
 ///
 /// # Errors
-/// [`BootstrapTokenError::Unwritable`].
-pub fn ensure_bootstrap_token(file: &Path) -> Result<bool, BootstrapTokenError> {
-    secret_file::ensure(file, || format!("{}\n", generate_bootstrap_token()))
-        .map_err(|error| BootstrapTokenError::Unwritable(file.to_owned(), error))
+/// [`SecretFileError::Unwritable`].
+pub fn ensure_bootstrap_token(file: &Path) -> Result<bool, SecretFileError> {
+    secret_file::ensure(&BOOTSTRAP_TOKEN_FILE, file, || {
+        format!("{}\n", generate_bootstrap_token())
+    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Access control until the access mode of a new cluster is set (X2).
 
 use super::api_token::ApiToken;
-use super::bootstrap_token::{self, BootstrapTokenError};
+use super::bootstrap_token::{self, BOOTSTRAP_TOKEN_FILE};
 use crate::config::ServerConfig;
 use crate::errors::{Refusal, ServerCode};
 use crate::keyring::NodeKeyring;
+use crate::secret_file::SecretFileError;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
     AccessMode, AccessRejection, Actor, BootstrapToken, InitializeAccess, Rejection, view,
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What the configuration of a node says about the access of a new cluster.
 pub(crate) struct InitialAccessConfig {
     mode: AccessMode,
-    token: Result<Option<BootstrapToken>, BootstrapTokenError>,
+    token: Result<Option<BootstrapToken>, SecretFileError>,
 }
 
 /// The access of a new cluster. It decides about callers until the cluster has an access mode.
@@ -60,12 +61,12 @@ impl InitialAccessConfig {
     /// Determines the initial access from the configuration and the stored state, after the replica has started.
     ///
     /// # Errors
-    /// [`BootstrapTokenError`] if the cluster may be new and has no bootstrap token.
+    /// [`SecretFileError`] if the cluster may be new and has no bootstrap token.
     pub(crate) fn resolve(
         self,
         config: &ServerConfig,
         replica: &Replica,
-    ) -> Result<InitialAccess, BootstrapTokenError> {
+    ) -> Result<InitialAccess, SecretFileError> {
         let access = replica.stored_view(|reader| view::access(reader));
         if let Ok(Ok(Some(access))) = &access {
             self.warn_of_difference(access.mode);
@@ -90,7 +91,7 @@ impl InitialAccessConfig {
         }
         let token = match (self.token?, self.mode) {
             (None, AccessMode::Closed) if config.members().len() > 1 => {
-                return Err(BootstrapTokenError::NotConfigured);
+                return Err(SecretFileError::NotConfigured(&BOOTSTRAP_TOKEN_FILE));
             }
             (None, AccessMode::Closed) => Some(bootstrap_token::of_single_node(&config.data_dir)?),
             (token, _) => token,

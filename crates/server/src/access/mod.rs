@@ -17,7 +17,7 @@ mod recovery;
 mod token_uses;
 mod unknown_credentials;
 
-pub use bootstrap_token::{BootstrapTokenError, ensure_bootstrap_token, generate_bootstrap_token};
+pub use bootstrap_token::{ensure_bootstrap_token, generate_bootstrap_token};
 pub use recovery::{AccessRecovery, AccessRecoveryRequest};
 
 pub(crate) use call_context::CallContext;

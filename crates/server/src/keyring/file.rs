@@ -2,75 +2,25 @@
 
 use super::{KEY_BYTES, KEY_ID_BYTES_MAX, KEYS_MAX, Keyring, SecretKey};
 use crate::config::ServerConfig;
-use crate::secret_file::{self, SecretFileError};
+use crate::secret_file::{self, SecretFileError, SecretFileKind};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The file of a node that is alone in its cluster, in its data directory.
 const OWN_FILE: &str = "keyring";
 
-/// Why a node cannot use its keyring.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyringFileError {
-    /// The members of a closed cluster must have the same keys.
-    #[error(
-        "expected `keyring_file`, because a closed cluster with several members needs it, but it is not given"
-    )]
-    NotConfigured,
-    /// The file cannot be read.
-    #[error("expected to read the keyring from {}, but that failed", .0.display())]
-    Unreadable(PathBuf, #[source] io::Error),
-    /// Every user of the machine can use the file.
-    #[error(
-        "expected {} to be accessible to its owner and group only, since it contains secret keys, but its mode is {mode:o}", .file.display()
-    )]
-    AccessibleToOthers {
-        /// The file.
-        file: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The file does not contain keys.
-    #[error("expected {} to contain one to {KEYS_MAX} lines `ID KEY`, but {found}", .file.display())]
-    Malformed {
-        /// The file.
-        file: PathBuf,
-        /// What it contains instead, without any key.
-        found: String,
-    },
-    /// The file of a new keyring cannot be written.
-    #[error("expected to write a keyring to {}, but that failed", .0.display())]
-    Unwritable(PathBuf, #[source] io::Error),
-}
-
-impl KeyringFileError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NotConfigured => {
-                "`flo keyring generate FILE` generates it; copy the file to all nodes. To try an open cluster, pass `--access open`"
-            }
-            Self::Unreadable(..) => {
-                "`flo keyring generate FILE` generates it; copy the file to all nodes"
-            }
-            Self::AccessibleToOthers { .. } => "`chmod o= FILE` removes access for other users",
-            Self::Malformed { .. } => {
-                "copy the file from another node, or generate it for a new cluster with `flo keyring generate FILE`"
-            }
-            Self::Unwritable(..) => "make the directory of the file writable for this user",
-        }
-    }
-
-    /// Whether the settings or the file must change before the node can start.
-    #[must_use]
-    pub fn is_configuration(&self) -> bool {
-        !matches!(self, Self::Unwritable(..))
-    }
-}
+/// The file with the keyring.
+pub(crate) static KEYRING_FILE: SecretFileKind = SecretFileKind {
+    key: "keyring_file",
+    needed_by: "a closed cluster with several members",
+    name: "the keyring",
+    secret: "secret keys",
+    form: "one to 8 lines `ID KEY`",
+    making: "`flo keyring generate FILE` generates it; copy the file to all nodes",
+    repair: "copy the file from another node, or generate it for a new cluster with `flo keyring generate FILE`",
+};
 
 /// The text of a new keyring with one key.
 #[must_use]
@@ -83,15 +33,14 @@ pub fn generate_keyring() -> String {
 /// Writes a new keyring to the file, unless the file exists. Only its owner can read it. Returns whether it was written.
 ///
 /// # Errors
-/// [`KeyringFileError::Unwritable`].
-pub fn ensure_keyring_file(file: &Path) -> Result<bool, KeyringFileError> {
-    secret_file::ensure(file, generate_keyring)
-        .map_err(|error| KeyringFileError::Unwritable(file.to_owned(), error))
+/// [`SecretFileError::Unwritable`].
+pub fn ensure_keyring_file(file: &Path) -> Result<bool, SecretFileError> {
+    secret_file::ensure(&KEYRING_FILE, file, generate_keyring)
 }
 
 /// The file of a node with this configuration. A node that is alone in its cluster writes it to its data directory, and still
 /// uses it when others have joined.
-pub(crate) fn of_node(config: &ServerConfig) -> Result<Option<PathBuf>, KeyringFileError> {
+pub(crate) fn of_node(config: &ServerConfig) -> Result<Option<PathBuf>, SecretFileError> {
     if let Some(file) = &config.keyring_file {
         return Ok(Some(file.clone()));
     }
@@ -103,20 +52,8 @@ pub(crate) fn of_node(config: &ServerConfig) -> Result<Option<PathBuf>, KeyringF
 }
 
 /// Reads the keys from the file.
-pub(super) fn read(file: &Path) -> Result<Keyring, KeyringFileError> {
-    let malformed = |found: String| KeyringFileError::Malformed {
-        file: file.to_owned(),
-        found,
-    };
-    let text = secret_file::read(file).map_err(|error| match error {
-        SecretFileError::Unreadable(error) => KeyringFileError::Unreadable(file.to_owned(), error),
-        SecretFileError::AccessibleToOthers(mode) => KeyringFileError::AccessibleToOthers {
-            file: file.to_owned(),
-            mode,
-        },
-        SecretFileError::Malformed => malformed("it is something else".to_owned()),
-    })?;
-    parse(&text).map_err(malformed)
+pub(super) fn read(file: &Path) -> Result<Keyring, SecretFileError> {
+    secret_file::read(&KEYRING_FILE, file, parse)
 }
 
 /// Parses lines `ID KEY`; empty lines and those that begin with `#` are left out.

@@ -9,12 +9,13 @@ mod file;
 mod reload;
 mod task_token;
 
-pub use file::{KeyringFileError, ensure_keyring_file, generate_keyring};
+pub use file::{ensure_keyring_file, generate_keyring};
 
-pub(crate) use file::of_node as keyring_file;
+pub(crate) use file::{KEYRING_FILE, of_node as keyring_file};
 pub(crate) use reload::start as keep_fresh;
 pub(crate) use task_token::ShownTaskToken;
 
+use crate::secret_file::SecretFileError;
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use ring::hmac;
 use std::fmt::{self, Write};
@@ -25,6 +26,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 const KEY_BYTES: usize = 32;
 /// The maximum number of keys.
 const KEYS_MAX: usize = 8;
+// The form of the file names it.
+const _: () = assert!(KEYS_MAX == 8);
 /// The maximum size of a key's id, in bytes.
 const KEY_ID_BYTES_MAX: usize = 16;
 /// How many bytes of a key's check value are shown.
@@ -94,8 +97,8 @@ impl NodeKeyring {
     /// The keyring in this file; an empty one without a file.
     ///
     /// # Errors
-    /// [`KeyringFileError`] if the file cannot be used.
-    pub(crate) fn load(file: Option<PathBuf>) -> Result<Self, KeyringFileError> {
+    /// [`SecretFileError`] if the file cannot be used.
+    pub(crate) fn load(file: Option<PathBuf>) -> Result<Self, SecretFileError> {
         let keyring = match &file {
             Some(file) => file::read(file)?,
             None => Keyring::EMPTY,
@@ -120,8 +123,8 @@ impl NodeKeyring {
     /// Reads the file again; true if it has other keys now.
     ///
     /// # Errors
-    /// [`KeyringFileError`] if the file cannot be used; the old keys stay in use.
-    fn refresh(&self) -> Result<bool, KeyringFileError> {
+    /// [`SecretFileError`] if the file cannot be used; the old keys stay in use.
+    fn refresh(&self) -> Result<bool, SecretFileError> {
         let Some(file) = &self.file else {
             return Ok(false);
         };

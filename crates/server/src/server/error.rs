@@ -1,8 +1,7 @@
 //! Why a node cannot start or continue.
 
-use crate::access::BootstrapTokenError;
 use crate::config::ConfigInvalid;
-use crate::keyring::KeyringFileError;
+use crate::secret_file::SecretFileError;
 use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, FormError, StartError};
 use flotilla_trace::ExporterError;
@@ -26,12 +25,9 @@ pub enum ServerError {
     /// The certificates are unusable.
     #[error(transparent)]
     Tls(#[from] TlsInvalid),
-    /// A new cluster that is closed has no bootstrap token.
+    /// The bootstrap token or the keyring cannot be used, or is missing.
     #[error(transparent)]
-    BootstrapToken(#[from] BootstrapTokenError),
-    /// The keyring cannot be used, or is missing.
-    #[error(transparent)]
-    Keyring(#[from] KeyringFileError),
+    SecretFile(#[from] SecretFileError),
     /// The exporter of spans cannot start.
     #[error(transparent)]
     Tracer(#[from] ExporterError),
@@ -58,8 +54,7 @@ impl ServerError {
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Config(_) => true,
-            Self::BootstrapToken(error) => error.is_configuration(),
-            Self::Keyring(error) => error.is_configuration(),
+            Self::SecretFile(error) => error.is_configuration(),
             Self::Form(_)
             | Self::Fatal(_)
             | Self::Listen { .. }
@@ -80,8 +75,7 @@ impl ServerError {
             }
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
-            | Self::BootstrapToken(_)
-            | Self::Keyring(_)
+            | Self::SecretFile(_)
             | Self::Form(_)
             | Self::Tls(_)
             | Self::Tracer(_)
@@ -98,8 +92,7 @@ impl ServerError {
             Self::Config(error) => error.hint().map(ToOwned::to_owned),
             Self::Listen { .. } => Some("is another process using the port?".to_owned()),
             Self::Tls(error) => Some(error.hint()),
-            Self::BootstrapToken(error) => Some(error.hint().to_owned()),
-            Self::Keyring(error) => Some(error.hint().to_owned()),
+            Self::SecretFile(error) => Some(error.hint()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
             Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,

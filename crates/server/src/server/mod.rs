@@ -19,12 +19,13 @@ use crate::context::Context;
 use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::inspect::NodeInspector;
-use crate::keyring::{self, KeyringFileError, NodeKeyring};
+use crate::keyring::{self, KEYRING_FILE, NodeKeyring};
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
+use crate::secret_file::SecretFileError;
 use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls};
 use crate::traces::Tracer;
@@ -116,17 +117,15 @@ impl Server {
         let renewing = tls.clone().map(renew);
         let access_config = InitialAccessConfig::of(&config);
         let keyring = Arc::new(NodeKeyring::load(keyring::keyring_file(&config)?)?);
-        let replica_config = Config {
-            formation_requirements: access_config.requirements(&keyring),
-            ..replica_config(&config, &memory, &ports.client_address)
-        };
+        let requirements = access_config.requirements(&keyring);
+        let replica_config = replica_config(&config, requirements, &memory, &ports.client_address);
         let replica = tokio::select! {
             started = Replica::start(replica_config, environment) => started?,
             never = ports.serve_start(tls.clone()) => match never {},
         };
         let initial_access = access_config.resolve(&config, &replica)?;
         if keyring.is_empty() && initial_access.is_closed(&replica) {
-            return Err(KeyringFileError::NotConfigured.into());
+            return Err(SecretFileError::NotConfigured(&KEYRING_FILE).into());
         }
         let tracer = Tracer::start(&config, &replica)?;
         let subscriptions = (replica.subscribe(), replica.subscribe());
@@ -483,7 +482,12 @@ fn wasm_slots(config: &ServerConfig) -> usize {
     }
 }
 
-fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) -> Config {
+fn replica_config(
+    config: &ServerConfig,
+    formation_requirements: String,
+    memory: &Memory,
+    client_address: &str,
+) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
             seeds: vec![seed.clone()],
@@ -498,7 +502,7 @@ fn replica_config(config: &ServerConfig, memory: &Memory, client_address: &str) 
     Config {
         node_id: NodeId(config.node_id),
         formation,
-        formation_requirements: String::new(),
+        formation_requirements,
         peer_listen: config.peer_listen,
         peer_names: config.peer_names.clone(),
         client_address: client_address.to_owned(),

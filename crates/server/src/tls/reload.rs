@@ -1,8 +1,8 @@
 //! Reloads the TLS files: certificates are renewed without a restart.
 
 use super::{Tls, TlsInvalid};
+use crate::last_fault::LastFault;
 use crate::limits::{TLS_EXPIRY_NOTICE, TLS_RELOAD_INTERVAL};
-use std::error::Error;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Default)]
 struct LastLogged {
     /// The error in the files at the last check.
-    fault: Option<String>,
+    fault: LastFault,
     /// The certificate's remaining validity at the last check.
     age: Age,
     /// The operator asked: what was logged before is logged again.
@@ -76,7 +76,7 @@ async fn look(tls: &Arc<Tls>, last_logged: &mut LastLogged) {
 fn tell_files(tls: &Tls, last_logged: &mut LastLogged, refreshed: Result<bool, TlsInvalid>) {
     let error = match refreshed {
         Ok(is_new) => {
-            let was_bad = last_logged.fault.take().is_some();
+            let was_bad = last_logged.fault.clear();
             let until = tls.expiry();
             if is_new {
                 tracing::info!(until, "new connections use the new certificates");
@@ -87,18 +87,16 @@ fn tell_files(tls: &Tls, last_logged: &mut LastLogged, refreshed: Result<bool, T
         }
         Err(error) => error,
     };
-    let hint = error.hint();
-    let cause = error.source().map(|cause| format!(": {cause}"));
-    let error = format!("{error}{}", cause.unwrap_or_default());
-    let is_logged = last_logged.fault.as_ref() == Some(&error) && !last_logged.is_requested;
-    if !is_logged {
+    if last_logged.is_requested {
+        last_logged.fault.clear();
+    }
+    if let Some(fault) = last_logged.fault.note(&error) {
         tracing::error!(
-            error,
-            hint,
+            error = fault,
+            hint = error.hint(),
             "the new certificates are invalid: the old ones stay in use"
         );
     }
-    last_logged.fault = Some(error);
 }
 
 /// Logs how long the certificate in use is valid: whether or not there are new files, nothing works

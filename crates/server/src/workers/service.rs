@@ -178,12 +178,10 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::AcceptResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, async |deadline, request| {
-            let bodies = {
-                let acceptances = request.acceptances.iter();
-                acceptances
-                    .map(|acceptance| acceptance_body(&context, acceptance))
-                    .collect()
-            };
+            let acceptances = request.acceptances.iter();
+            let bodies = acceptances
+                .map(|acceptance| acceptance_body(&context, acceptance))
+                .collect();
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::AcceptResponse {
                 results: results.await?,
@@ -216,10 +214,8 @@ impl WorkerService for Workers {
     ) -> Result<Response<v1::TouchResponse>, Status> {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, async |deadline, request| {
-            let bodies = {
-                let touches = request.touches.iter();
-                touches.map(|touch| touch_body(&context, touch)).collect()
-            };
+            let touches = request.touches.iter();
+            let bodies = touches.map(|touch| touch_body(&context, touch)).collect();
             let results = reports::submit_all(&context, &request.namespace, bodies, deadline);
             Ok(v1::TouchResponse {
                 results: results.await?,

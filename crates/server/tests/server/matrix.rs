@@ -10,6 +10,7 @@ use flotilla_api::v1::access_service_client::AccessServiceClient;
 use flotilla_api::v1::worker_message::Message as WorkerContent;
 use flotilla_api::{FILE_DESCRIPTOR_SET, PERMISSIONS, v1};
 use flotilla_server::openapi;
+use futures::future::join_all;
 use futures::stream;
 use prost::Message;
 use prost_types::{DescriptorProto, FileDescriptorSet};
@@ -455,9 +456,8 @@ async fn every_call_requires_its_permission_in_its_namespace() {
         tokens.push((grant, create_token(&node, grant, None).await.0));
     }
     close(&node, &root).await;
-    for (_, token) in &tokens {
-        await_last_use(&node, token).await;
-    }
+    let uses = tokens.iter().map(|(_, token)| await_last_use(&node, token));
+    join_all(uses).await;
     let (mut refused_count, mut permitted_count) = (0, 0);
     for (grant, token) in &tokens {
         let permissions = permitted_by(grant);

@@ -1,5 +1,6 @@
 //! `flo keyring generate`.
 
+use crate::commands::generated::GeneratedFile;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -35,23 +36,6 @@ struct KeyringView {
     keyring: String,
 }
 
-#[derive(Debug, Serialize)]
-struct KeyringFileView {
-    file: PathBuf,
-    /// Whether this command wrote it.
-    created: bool,
-}
-
-impl KeyringFileView {
-    fn text(&self) -> String {
-        let file = self.file.display();
-        match self.created {
-            true => format!("keyring in {file}"),
-            false => format!("kept {file}, which exists"),
-        }
-    }
-}
-
 impl Generate {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let Some(file) = self.file else {
@@ -60,8 +44,7 @@ impl Generate {
                 .output
                 .value(&KeyringView { keyring }, |view| view.keyring.clone());
         };
-        let created = ensure_keyring_file(&file).map_err(Failure::keyring_file)?;
-        let view = KeyringFileView { file, created };
-        session.output.value(&view, KeyringFileView::text)
+        let created = ensure_keyring_file(&file).map_err(Failure::secret_file)?;
+        GeneratedFile { file, created }.say(session, "keyring", "")
     }
 }

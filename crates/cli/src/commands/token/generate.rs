@@ -1,5 +1,6 @@
 //! `flo token generate`.
 
+use crate::commands::generated::GeneratedFile;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -29,23 +30,6 @@ struct BootstrapTokenView {
     secret: String,
 }
 
-#[derive(Debug, Serialize)]
-struct BootstrapTokenFileView {
-    file: PathBuf,
-    /// Whether this command wrote it.
-    created: bool,
-}
-
-impl BootstrapTokenFileView {
-    fn text(&self) -> String {
-        let file = self.file.display();
-        match self.created {
-            true => format!("bootstrap token in {file}"),
-            false => format!("kept {file}, which exists; its token may be that of another cluster"),
-        }
-    }
-}
-
 impl Generate {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let Some(file) = self.file else {
@@ -54,8 +38,8 @@ impl Generate {
             };
             return session.output.value(&view, |view| view.secret.clone());
         };
-        let created = ensure_bootstrap_token(&file).map_err(Failure::bootstrap_token_file)?;
-        let view = BootstrapTokenFileView { file, created };
-        session.output.value(&view, BootstrapTokenFileView::text)
+        let created = ensure_bootstrap_token(&file).map_err(Failure::secret_file)?;
+        let note = "; its token may be that of another cluster";
+        GeneratedFile { file, created }.say(session, "bootstrap token", note)
     }
 }

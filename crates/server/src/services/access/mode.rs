@@ -96,8 +96,8 @@ async fn check_no_voter_requires_token(
 /// Checks that all voters have the same keyring: any of them may lead a closed cluster.
 async fn check_keyrings(context: &CallContext, deadline: Instant) -> Result<(), Refusal> {
     let voters = Inspected::voters(context, deadline).await;
-    let mut checks = voters.iter().map(|voter| voter.check_keyring(context));
-    checks.find(Result::is_err).unwrap_or(Ok(()))
+    let mut voters = voters.iter();
+    voters.try_for_each(|voter| voter.check_keyring(context))
 }
 
 /// Serves `GetAccess`.
