@@ -188,12 +188,12 @@ fn an_accepted_task_ends_with_its_report_which_counts_once() {
     let task = payments.accepted(&run_id);
 
     let body = r#"{"outcome": "pending", "output": {"payment_id": "st-1"}}"#;
-    let secret_changed = match task.token.strip_suffix('0') {
+    let mac_changed = match task.token.strip_suffix('0') {
         Some(rest) => format!("{rest}1"),
         None => format!("{}0", &task.token[..task.token.len() - 1]),
     };
-    let refused = task.report(&secret_changed, body);
-    assert_eq!(refused.error(), (409, "report_token_mismatch"));
+    let refused = task.report(&mac_changed, body);
+    assert_eq!(refused.error(), (401, "task_token_wrong"));
     assert_eq!(task.report("none", body).error(), (401, "token_malformed"));
     assert_eq!(post(&task.url, &[], body).error(), (401, "token_missing"));
     let refused = task.report(&task.token, r#"{"result": 1}"#);
