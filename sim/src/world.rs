@@ -8,7 +8,7 @@ use crate::faults::Faults;
 use crate::invariants::{self, Evidence};
 use crate::network::{Host, Network, OUTSIDE};
 use crate::node::{Machine, MachineContext, simulated_runtime};
-use crate::outside::{Caller, Client, Load, TokenOwner, Worker, operate};
+use crate::outside::{Caller, Client, CredentialOwner, Load, Worker, operate};
 use crate::random::Random;
 use crate::record::{Progress, Record};
 use crate::scenario::Scenario;
@@ -180,7 +180,7 @@ impl World {
             };
             self.outside.spawn(client.run());
         }
-        let owner = TokenOwner {
+        let owner = CredentialOwner {
             caller: self.caller(plan, "token owner".to_owned()),
             time: self.time.clone(),
             until_ms,

@@ -154,6 +154,7 @@ prepare_namespace! { Prompt:
     ListQuarantinedRequest
     GetTokenRequest
     ListTokensRequest
+    ListBindingsRequest
 }
 
 // Writes that the cluster recognizes by a token, or that may be repeated at any time.
@@ -182,6 +183,8 @@ prepare_namespace_and_id! {
     CreateTokenRequest.request_id;
     RotateTokenRequest.request_id;
     RevokeTokenRequest.request_id;
+    BindSubjectRequest.request_id;
+    UnbindSubjectRequest.request_id;
     EnableWorkflowRequest.request_id;
     DisableWorkflowRequest.request_id;
     DeleteWorkflowRequest.request_id;
@@ -228,6 +231,10 @@ prepare_id! {
     CreateClusterTokenRequest
     RotateClusterTokenRequest
     RevokeClusterTokenRequest
+    BindClusterSubjectRequest
+    UnbindClusterSubjectRequest
+    BlockSubjectRequest
+    UnblockSubjectRequest
 }
 
 /// Requests without such fields, by their pace: those that change members name the member.
@@ -249,6 +256,8 @@ prepare_nothing! { Prompt:
     GetAccessRequest
     GetClusterTokenRequest
     ListClusterTokensRequest
+    ListClusterBindingsRequest
+    ListBlocksRequest
 }
 
 // The status of another node is not the same, and a change of members takes its time.

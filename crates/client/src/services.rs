@@ -229,6 +229,24 @@ calls! { AccessServiceClient:
     Write rotate_cluster_token(RotateClusterTokenRequest) -> Token = rotate_cluster_token;
     /// Ends an API token of the cluster.
     Write revoke_cluster_token(RevokeClusterTokenRequest) -> RevokeTokenResponse = revoke_cluster_token;
+    /// Gives a subject rights in a namespace (X17).
+    Write bind_subject(BindSubjectRequest) -> BindSubjectResponse = bind_subject;
+    /// Takes back the rights of a subject in a namespace.
+    Write unbind_subject(UnbindSubjectRequest) -> UnbindSubjectResponse = unbind_subject;
+    /// Lists the bindings of a namespace, by page.
+    Read list_bindings(ListBindingsRequest) -> ListBindingsResponse = list_bindings;
+    /// Gives a subject rights in the cluster as a whole.
+    Write bind_cluster_subject(BindClusterSubjectRequest) -> BindSubjectResponse = bind_cluster_subject;
+    /// Takes back the rights of a subject in the cluster as a whole.
+    Write unbind_cluster_subject(UnbindClusterSubjectRequest) -> UnbindSubjectResponse = unbind_cluster_subject;
+    /// Lists the bindings of the cluster as a whole, by page.
+    Read list_cluster_bindings(ListClusterBindingsRequest) -> ListBindingsResponse = list_cluster_bindings;
+    /// Refuses a subject, whatever bindings it has (X12).
+    Write block_subject(BlockSubjectRequest) -> BlockSubjectResponse = block_subject;
+    /// Ends the block of a subject.
+    Write unblock_subject(UnblockSubjectRequest) -> UnblockSubjectResponse = unblock_subject;
+    /// Lists the blocked subjects, by page.
+    Read list_blocks(ListBlocksRequest) -> ListBlocksResponse = list_blocks;
 }
 
 calls! { NamespaceServiceClient:

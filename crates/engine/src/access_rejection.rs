@@ -1,6 +1,6 @@
 //! Rejections of callers: their credentials, their rights, and the tokens that they manage (X9, X19, X20).
 
-use crate::access::{Grant, Permission};
+use crate::access::{Actor, BindingSubject, Grant, Permission};
 use crate::command_scope::CommandScope;
 use crate::ids::{Identity, TokenId};
 use crate::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX};
@@ -19,11 +19,14 @@ pub enum AccessRejection {
     #[error("expected a credential of this cluster, but it is unknown")]
     CredentialUnknown,
     /// The credential has expired (X9).
-    #[error("expected a credential that is valid, but token {0} has expired")]
-    CredentialExpired(TokenId),
+    #[error("expected a credential that is valid, but {0} has expired")]
+    CredentialExpired(Actor),
     /// The credential was revoked (X9).
     #[error("expected a credential that is valid, but token {0} was revoked")]
     CredentialRevoked(TokenId),
+    /// The subject that the caller proves is blocked (X12).
+    #[error("expected a credential that is valid, but {0} is blocked")]
+    SubjectBlocked(BindingSubject),
     /// The credential does not permit the command (X20).
     #[error(
         "expected a credential with permission {} in {}, but it does not have it",
@@ -58,6 +61,14 @@ pub enum AccessRejection {
     /// The token has expired or was revoked (X10).
     #[error("expected a token that is valid, but token {0} has ended")]
     TokenEnded(TokenId),
+    /// The subject has no binding in the scope (X17).
+    #[error("expected a binding of {subject} in {}, but it does not exist", describe_scope(.scope))]
+    BindingNotFound {
+        /// The subject.
+        subject: BindingSubject,
+        /// The scope.
+        scope: CommandScope,
+    },
     /// A token with this id exists (X6).
     #[error("expected a new token id, but token {0} exists")]
     TokenIdTaken(TokenId),
@@ -89,6 +100,8 @@ impl AccessRejection {
             Self::CredentialUnknown => RejectionCode::CredentialUnknown,
             Self::CredentialExpired(_) => RejectionCode::CredentialExpired,
             Self::CredentialRevoked(_) => RejectionCode::CredentialRevoked,
+            Self::SubjectBlocked(_) => RejectionCode::SubjectBlocked,
+            Self::BindingNotFound { .. } => RejectionCode::BindingNotFound,
             Self::PermissionDenied { .. } => RejectionCode::PermissionDenied,
             Self::GrantExceedsOwn(_) => RejectionCode::GrantExceedsOwn,
             Self::GrantOutOfScope { .. } => RejectionCode::GrantOutOfScope,

@@ -1,8 +1,9 @@
 //! Commands: requests to change state, and the table of their static properties.
 
 use crate::access::{
-    Actor, Authority, CreateToken, InitializeAccess, Permission, RecordTokenUses, RecoverAccess,
-    RevokeToken, RotateToken, SetAccessMode,
+    Actor, Authority, BindSubject, BlockSubject, CreateToken, InitializeAccess, Permission,
+    RecordTokenUses, RecoverAccess, RevokeToken, RotateToken, SetAccessMode, UnbindSubject,
+    UnblockSubject,
 };
 use crate::action::{
     CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled,
@@ -549,4 +550,12 @@ commands! {
     RecoverAccess(RecoverAccess) "recover_access" Progress, by System -> Done, in cluster;
     /// Notes when API tokens were used last (X7).
     RecordTokenUses(RecordTokenUses) "record_token_uses" Intake, by System -> Done, in cluster;
+    /// Gives a subject rights (X17).
+    BindSubject(Box<BindSubject>) "bind_subject" Intake, by Content -> SubjectBound, in cluster;
+    /// Takes the rights of a subject back (X17).
+    UnbindSubject(UnbindSubject) "unbind_subject" Progress, by Content -> Done, in cluster;
+    /// Refuses a subject (X12).
+    BlockSubject(BlockSubject) "block_subject" Progress, by AccessWrite -> Done, in cluster;
+    /// Ends the block of a subject (X12).
+    UnblockSubject(UnblockSubject) "unblock_subject" Progress, by AccessWrite -> SubjectUnblocked, in cluster;
 }

@@ -71,17 +71,18 @@ fn is_text(text: &str) -> bool {
 }
 
 fn is_approver(text: &str) -> bool {
-    let name = text
-        .strip_prefix("user:")
-        .or_else(|| text.strip_prefix("role:"));
-    name.is_some_and(is_text)
+    is_identity_of(text, ["user:", "role:"])
 }
 
 fn is_identity(text: &str) -> bool {
-    let name = text
-        .strip_prefix("user:")
-        .or_else(|| text.strip_prefix("service:"));
-    name.is_some_and(is_text) && text.len() <= limits::NAME_BYTES_MAX
+    is_identity_of(text, ["user:", "service:"])
+}
+
+/// Whether the text is one of the kinds and a name.
+fn is_identity_of(text: &str, kinds: [&str; 2]) -> bool {
+    let name = kinds.iter().find_map(|kind| text.strip_prefix(kind));
+    name.is_some_and(|name| !name.is_empty() && !name.chars().any(char::is_control))
+        && text.len() <= limits::IDENTITY_BYTES_MAX
 }
 
 fn is_comment(text: &str) -> bool {
@@ -104,9 +105,9 @@ const DOTTED_RULE: &str =
 const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const APPROVER_RULE: &str =
-    "`user:` or `role:` and a name of 1 to 256 bytes without control characters";
+    "`user:` or `role:` and a name without control characters, at most 320 bytes together";
 const IDENTITY_RULE: &str =
-    "`user:` or `service:` and a name without control characters, at most 256 bytes together";
+    "`user:` or `service:` and a name without control characters, at most 320 bytes together";
 const COMMENT_RULE: &str =
     "1 to 4,096 bytes without control characters except tabs and line breaks";
 const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
@@ -178,6 +179,8 @@ names! {
     TokenName = "a token name", TEXT_RULE, is_text;
     /// On whose account a credential acts (X7a): `user:NAME` or `service:NAME`.
     Identity = "an identity", IDENTITY_RULE, is_identity;
+    /// The value of the subject of a binding (X12).
+    SubjectValue = "the value of a subject", TEXT_RULE, is_text;
     /// Who may decide an approval (W61): `user:NAME` or `role:NAME`.
     Approver = "an approver", APPROVER_RULE, is_approver;
     /// A role that approves (W61): the `NAME` of `role:NAME`.
@@ -519,7 +522,7 @@ mod tests {
         for text in ["user:ana", "service:billing", "user:ana@example.com"] {
             assert!(Identity::new(text).is_ok(), "{text}");
         }
-        let long = format!("service:{}", "x".repeat(249));
+        let long = format!("service:{}", "x".repeat(313));
         for text in ["ana", "role:ops", "user:", "user:a\n", &long] {
             assert!(Identity::new(text).is_err(), "{text}");
         }

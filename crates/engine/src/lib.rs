@@ -73,9 +73,11 @@ mod workflow;
 mod workflow_rejection;
 
 pub use access::{
-    AccessMode, Actor, BootstrapToken, ClusterRole, CreateToken, Grant, GrantInvalid,
-    InitializeAccess, NamespacePattern, NamespaceRole, Needed, Permission, PermissionSet,
-    RecordTokenUses, RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
+    AccessMode, Actor, BindSubject, BindingSubject, BindingSubjectInvalid, BlockSubject,
+    BootstrapToken, BoundActor, ClusterRole, CreateToken, Grant, GrantInvalid, InitializeAccess,
+    NamespacePattern, NamespaceRole, Needed, Permission, PermissionSet, RecordTokenUses,
+    RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode, UnbindSubject,
+    UnblockSubject,
 };
 pub use access_rejection::AccessRejection;
 pub use action::{CancelActionRun, DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
@@ -121,11 +123,12 @@ pub use stream::{
 pub use subject::Subject;
 pub use tables::{
     AccessRecord, AckTimeoutInvalid, ActionRunRecord, ActionRunStatus, ActionType, AttributeValue,
-    ClusterRecord, ClusterSettingsRecord, CompensationProgress, ConsumerRecord, DefinitionNumber,
-    GroupSettings, KeyRecord, LeaseWatch, NextFiring, PayloadOwner, PayloadRef, Phase, Process,
-    ProcessKind, ProcessRecord, QuarantinedKind, Retention, RunStatus, SchemaVerdict,
-    StreamSettings, TimerKey, TimerKind, TokenRecord, WasmLimits, WorkerActivityRecord,
-    WorkerOwner, WorkerRecord, WorkerStatus, WorkerType, check_row,
+    BindingRecord, BlockRecord, ClusterRecord, ClusterSettingsRecord, CompensationProgress,
+    ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch, NextFiring,
+    PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord, QuarantinedKind,
+    Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, TokenRecord,
+    WasmLimits, WorkerActivityRecord, WorkerOwner, WorkerRecord, WorkerStatus, WorkerType,
+    check_row,
 };
 pub use task::{
     AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,

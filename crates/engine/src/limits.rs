@@ -34,6 +34,8 @@ pub const REVISIONS_MAX: u32 = 10_000;
 pub const REVISIONS_BYTES_MAX: u64 = 256 << 20;
 /// Names of workflows, actions, plans and steps (W0, A1). In bytes.
 pub const NAME_BYTES_MAX: usize = 256;
+/// An identity or an approver, with its kind: the longest has the text of a subject (X7a). In bytes.
+pub const IDENTITY_BYTES_MAX: usize = 320;
 /// Outcomes (W11). In bytes.
 pub const OUTCOME_BYTES_MAX: usize = 64;
 /// Namespaces (A41). In bytes.
@@ -354,6 +356,12 @@ pub const CLUSTER_TOKENS_MAX: u64 = 10_000;
 pub const TOKEN_GRANTS_MAX: usize = 32;
 /// Roles of approvers of one API token (W61).
 pub const TOKEN_APPROVES_MAX: usize = 32;
+/// Bindings that the administrators of a namespace have made (X17).
+pub const NAMESPACE_BINDINGS_MAX: u64 = 1_000;
+/// As [`NAMESPACE_BINDINGS_MAX`], those of the cluster itself (X17).
+pub const CLUSTER_BINDINGS_MAX: u64 = 10_000;
+/// Subjects that are blocked (X12).
+pub const BLOCKED_SUBJECTS_MAX: u64 = 10_000;
 /// How long an API token lives at most, unless an administrator of the cluster creates it (X7): a year, in milliseconds.
 pub const TOKEN_TTL_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 /// How long the token of `flo auth recover` lives (X4): a day, in milliseconds.
@@ -476,7 +484,7 @@ const _: () = assert!(REQUEUE_BYTES_MAX <= TURN_WRITTEN_BYTES_MAX as u64);
 const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
 // An approval's output has the comment of each decision and again that of the last one; a quote or line break takes two.
 const _: () = assert!(
-    (APPROVERS_MAX + 1) * (2 * COMMENT_BYTES_MAX + 2 * NAME_BYTES_MAX + 128) + 1_024
+    (APPROVERS_MAX + 1) * (2 * COMMENT_BYTES_MAX + 2 * IDENTITY_BYTES_MAX + 128) + 1_024
         < PAYLOAD_BYTES_MAX
 );
 const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);

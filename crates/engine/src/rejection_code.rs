@@ -369,37 +369,43 @@ codes! {
         "No item of this kind and name is quarantined."
         => "`flo cluster quarantine list` shows the quarantined items";
     CredentialMissing "credential_missing" Unauthenticated
-        "The cluster is closed, and the request shows no credential."
-        => "show an API token: `flo` reads it from $FLO_TOKEN or --token-file, other clients send it as `authorization: Bearer TOKEN`";
+        "The request shows no credential, but the node or the closed cluster requires one."
+        => "show an API token: `flo` reads it from $FLO_TOKEN or --token-file, other clients send it as `authorization: Bearer TOKEN`; with TLS, a client certificate suffices";
     CredentialUnknown "credential_unknown" Unauthenticated
         "The cluster has no such credential: its id or its secret is wrong, or it ended long ago."
         => "check the token, or ask an administrator for another one";
     CredentialExpired "credential_expired" Unauthenticated
-        "The API token has expired."
-        => "ask an administrator for another one: `flo token create`";
+        "The API token or the client certificate has expired."
+        => "renew the certificate, or ask an administrator for another token: `flo token create`";
     CredentialRevoked "credential_revoked" Unauthenticated
         "The API token was revoked."
         => "ask an administrator for another one: `flo token create`";
+    SubjectBlocked "subject_blocked" Unauthenticated
+        "An administrator has blocked the subject of the client certificate."
+        => "ask an administrator: `flo auth blocks` shows the blocked subjects, `flo auth unblock SUBJECT` ends a block";
     PermissionDenied "permission_denied" Forbidden
         "The credential does not permit this call here."
-        => "`flo auth whoami` shows what the credential may do; an administrator can create one with another role";
+        => "`flo auth whoami` shows what the credential may do; an administrator can create a token with another role, or bind the subject of a client certificate to it";
     GrantExceedsOwn "grant_exceeds_own" Forbidden
         "A grant of the new credential permits more than the credential that creates it."
         => "give it a part of your own grants, which `flo auth whoami` shows";
     NotAnApprover "not_an_approver" Forbidden
-        "The token may not decide this approval: it is not one of the approvers of the step."
-        => "`flo auth whoami` shows the identity and the approver roles of the token; the definition of the step names its approvers";
+        "The caller may not decide this approval: it is not one of the approvers of the step."
+        => "`flo auth whoami` shows the identity and the approver roles of the caller; the definition of the step names its approvers";
     TokenApprovesInvalid "token_approves_invalid" Invalid
-        "The token has too many approver roles.";
+        "The token or the binding has too many approver roles.";
     GrantOutOfScope "grant_out_of_scope" Invalid
-        "A token that belongs to a namespace has a grant that holds elsewhere too."
-        => "create a token of the cluster with --cluster";
+        "A token or a binding of a namespace has a grant that holds elsewhere too."
+        => "use --cluster";
     TokenGrantsInvalid "token_grants_invalid" Invalid
-        "A token needs at least one grant and can have a limited number; the message gives the limit."
+        "A token or a binding needs at least one grant and can have a limited number; the message gives the limit."
         => "give the grants with --role ROLE@NAMESPACE";
     TokenNotFound "token_not_found" NotFound
         "The namespace, or the cluster, has no API token with this id."
         => "`flo token list` shows the tokens of a namespace, `flo token list --cluster` those of the cluster";
+    BindingNotFound "binding_not_found" NotFound
+        "The subject has no binding in the namespace, or in the cluster."
+        => "`flo auth bindings` shows the bindings of a namespace, `flo auth bindings --cluster` those of the cluster";
     TokenEnded "token_ended" Conflict
         "The API token has expired or was revoked, so it cannot be rotated."
         => "create another one with `flo token create`";

@@ -281,4 +281,14 @@ replies! {
         /// False if it had ended before.
         is_new: bool,
     }
+    /// Of [`BindSubject`](crate::command::Body::BindSubject).
+    SubjectBound {
+        /// False if the subject had other rights in the scope before.
+        is_new: bool,
+    }
+    /// Of [`UnblockSubject`](crate::command::Body::UnblockSubject).
+    SubjectUnblocked {
+        /// False if it was not blocked.
+        was_blocked: bool,
+    }
 }

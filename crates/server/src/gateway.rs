@@ -127,6 +127,11 @@ impl Gateway {
         &self.authority.actor
     }
 
+    /// What the call needs of its caller.
+    pub(crate) fn needs(&self) -> Needs {
+        self.authority.needs
+    }
+
     /// The group in which the namespace lives.
     pub(crate) fn of(&self, namespace: &Namespace) -> GroupGateway<'_> {
         let scope = CommandScope::Namespace(namespace.clone());

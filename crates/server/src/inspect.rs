@@ -2,7 +2,7 @@
 //!
 //! Each section has a bounded number of rows, the largest ones, so that the answer stays small however much waits.
 
-use crate::access::{CallKind, CallerChecks, Needs};
+use crate::access::Needs;
 use crate::connections::{NodeConnections, Usage};
 use crate::context::Context;
 use crate::embedded::Slots;
@@ -10,6 +10,8 @@ use crate::memory::OwnedMemory;
 use crate::watch::Watchers;
 use bytes::Bytes;
 use flotilla_api::v1;
+use flotilla_engine::view::PageRange;
+use flotilla_engine::{BindingSubject, view};
 use flotilla_leader::Hub;
 use flotilla_replica::{Gauges, Inspector, PendingClass, PendingCommands};
 use prost::Message;
@@ -117,7 +119,7 @@ impl NodeInspector {
             outgoing_snapshot_count: u32::try_from(pending.outgoing_snapshot_count)
                 .unwrap_or(u32::MAX),
             omitted_count: 0,
-            calls_without_token: rows.largest(calls_without_token(checks), |row| row.count),
+            calls_without_token: rows.largest(calls_without_token(context), |row| row.count),
             calls_counted_ms: millis(checks.calls_without_token.counted()),
             requires_token: checks.requires_token(),
             keyring: context.keyring.summary(),
@@ -189,15 +191,27 @@ fn watchers(watchers: &Watchers) -> impl Iterator<Item = v1::WaitingCallers> {
     })
 }
 
-fn calls_without_token(checks: &CallerChecks) -> impl Iterator<Item = v1::CallsWithoutToken> {
-    let counts = checks.calls_without_token.counts().into_iter();
-    counts.map(
-        |(CallKind { address, needs }, count)| v1::CallsWithoutToken {
-            address: address.map(|one| one.to_string()).unwrap_or_default(),
-            permission: needs.map(Needs::text).unwrap_or_default(),
-            count,
-        },
-    )
+/// The calls that a closed cluster would refuse: those without a token, except from callers whose certificate has a binding.
+fn calls_without_token(context: &Context) -> Vec<v1::CallsWithoutToken> {
+    let counts = context.caller_checks.calls_without_token.counts();
+    let refused = counts.into_iter().filter(|(kind, _)| {
+        let subject = kind.subject.as_ref();
+        !subject.is_some_and(|subject| has_binding(context, subject))
+    });
+    let rows = refused.map(|(kind, count)| v1::CallsWithoutToken {
+        address: kind.address.map(|one| one.to_string()).unwrap_or_default(),
+        permission: kind.needs.map(Needs::text).unwrap_or_default(),
+        count,
+        subject: kind.subject.map(|one| one.to_string()).unwrap_or_default(),
+    });
+    rows.collect()
+}
+
+/// Whether the subject has rights anywhere, by what this node has applied.
+fn has_binding(context: &Context, subject: &BindingSubject) -> bool {
+    let home = context.node_gateway.home();
+    let found = home.read_stored(|reader| view::bindings_of(reader, subject, PageRange::first(1)));
+    found.is_ok_and(|page| !page.items.is_empty())
 }
 
 fn millis(duration: Duration) -> u64 {

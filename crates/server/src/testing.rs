@@ -15,10 +15,13 @@ use crate::slow_commands::SlowCommands;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{AccessMode, Body, Command, InitializeAccess, NodeId, Reply};
+use flotilla_engine::{
+    AccessMode, BindingSubject, Body, BoundActor, Command, InitializeAccess, NodeId, Reply,
+};
 use flotilla_leader::Schemas;
 use flotilla_replica::{
-    Caller, Config, Environment, Formation, HostServices, PlainSockets, Replica, Tuning,
+    Caller, CallerCertificate, Config, Environment, Formation, HostServices, PlainSockets, Replica,
+    Tuning,
 };
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -143,4 +146,25 @@ impl StillNode {
 /// The deadline for what a test asks for.
 pub(crate) fn deadline() -> Instant {
     Instant::now() + Duration::from_secs(60)
+}
+
+/// A client certificate.
+struct TestCertificate(BoundActor);
+
+impl CallerCertificate for TestCertificate {
+    fn is_valid_for(&self, _: &str) -> bool {
+        false
+    }
+
+    fn bound_actor(&self) -> Option<&BoundActor> {
+        Some(&self.0)
+    }
+}
+
+/// A caller whose client certificate proves the subject and does not expire.
+pub(crate) fn certified(subject: &str) -> Caller {
+    Caller::with_certificate(Arc::new(TestCertificate(BoundActor {
+        subject: BindingSubject::parse(subject).expect("a subject"),
+        ends_at_ms: u64::MAX,
+    })))
 }

@@ -11,6 +11,7 @@ mod committed;
 mod compensations;
 mod completions;
 mod concurrency;
+mod credentials;
 mod deliveries;
 mod histories;
 mod keys;
@@ -26,7 +27,6 @@ mod states;
 mod step_handlers;
 mod survival;
 mod targets;
-mod tokens;
 mod usages;
 
 use crate::network::Host;
@@ -64,7 +64,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
         broken.extend(targets::check(rows));
-        broken.extend(tokens::check(events, rows));
+        broken.extend(credentials::check(events, rows));
     }
     broken
 }

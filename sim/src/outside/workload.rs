@@ -10,10 +10,10 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::{
-    AppendRecords, Body, CancelRun, CommandScope, CreateDefinition, CreateToken, Grant,
-    InvokeAction, NewRecord, RegisterAction, ResumeRevision, ResumeRun, RetryFrom, RetryRun,
-    RevokeToken, SecretHash, SetCondition, SetKey, SetWorkflowEnabled, SignalRun, StartRun,
-    VersionChoice,
+    AppendRecords, BindSubject, BindingSubject, BlockSubject, Body, CancelRun, CommandScope,
+    CreateDefinition, CreateToken, Grant, InvokeAction, NewRecord, RegisterAction, ResumeRevision,
+    ResumeRun, RetryFrom, RetryRun, RevokeToken, SecretHash, SetCondition, SetKey,
+    SetWorkflowEnabled, SignalRun, StartRun, UnbindSubject, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -341,13 +341,12 @@ pub(super) fn create_token(secret: [u64; 4]) -> (TokenId, Body) {
     }
     let secret = SecretHash(bytes);
     let id = TokenId::of_secret(secret);
-    let grant = Grant::parse("operator@default").expect("a valid grant");
     let create = CreateToken {
         id,
         scope: CommandScope::Cluster,
         name: TokenName::new("writer").expect("a valid name"),
         identity: None,
-        grants: vec![grant],
+        grants: writer_grants(),
         approves: Vec::new(),
         secret,
         ttl_ms: None,
@@ -359,6 +358,37 @@ pub(super) fn create_token(secret: [u64; 4]) -> (TokenId, Body) {
 pub(super) fn revoke_token(id: TokenId) -> Body {
     let scope = CommandScope::Cluster;
     Body::RevokeToken(RevokeToken { id, scope })
+}
+
+/// What permits to write keys.
+fn writer_grants() -> Vec<Grant> {
+    vec![Grant::parse("operator@default").expect("a valid grant")]
+}
+
+/// The command with which a subject may write keys.
+pub(super) fn bind_subject(subject: &BindingSubject) -> Body {
+    Body::BindSubject(Box::new(BindSubject {
+        subject: subject.clone(),
+        scope: CommandScope::Cluster,
+        grants: writer_grants(),
+        approves: Vec::new(),
+    }))
+}
+
+/// The command that takes the rights of such a subject back.
+pub(super) fn unbind_subject(subject: &BindingSubject) -> Body {
+    Body::UnbindSubject(UnbindSubject {
+        subject: subject.clone(),
+        scope: CommandScope::Cluster,
+    })
+}
+
+/// The command that blocks such a subject.
+pub(super) fn block_subject(subject: &BindingSubject) -> Body {
+    Body::BlockSubject(BlockSubject {
+        subject: subject.clone(),
+        ends_at_ms: None,
+    })
 }
 
 /// A record that starts a run.

@@ -6,6 +6,7 @@ mod bad_input;
 mod bench;
 mod bounds;
 mod calls;
+mod client_certificates;
 mod closed;
 mod collector;
 mod coming_from;

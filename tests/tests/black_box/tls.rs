@@ -69,9 +69,10 @@ fn a_client_without_a_valid_certificate_is_refused_immediately() {
     refused(&plain, &[]).says("requires TLS").hints("--tls-ca");
     let ca = certificates.path("ca.pem");
     let ca = ca.to_str().expect("a test's folder has a plain name");
-    refused(&plain, &["--tls-ca", ca])
-        .says("requires a client certificate")
-        .hints("--tls-cert");
+    plain
+        .refused(&[&["--tls-ca", ca], &list[..]].concat())
+        .expect(3, "credential_missing")
+        .hints("client certificate");
     let others = Certificates::make(cluster.scratch().path("others"));
     refused(&plain.with_certificates(&others), &[])
         .says("not signed by a trusted authority")

@@ -16,6 +16,7 @@ mod kv;
 mod listing;
 mod ns;
 mod plan;
+mod rights;
 mod server;
 mod stream;
 mod switch;

@@ -3,6 +3,7 @@
 mod action;
 mod action_run;
 mod backup;
+mod binding;
 mod change;
 mod cluster;
 mod dead_letter;
@@ -32,6 +33,7 @@ mod workflow;
 pub(crate) use action::ActionView;
 pub(crate) use action_run::{ActionRunRow, ActionRunView};
 pub(crate) use backup::{BackupView, bytes};
+pub(crate) use binding::{BindingView, BlockView, SubjectView};
 pub(crate) use change::ChangeView;
 pub(crate) use cluster::ClusterView;
 pub(crate) use dead_letter::{DeadLetterRow, DeadLetterView};

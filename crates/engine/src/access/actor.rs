@@ -1,6 +1,8 @@
 //! Actors: on whose behalf a command is carried out (X20).
 
+use super::binding_subject::BindingSubject;
 use crate::codec::{self, DecodeError};
+use crate::command_scope::CommandScope;
 use crate::ids::TokenId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,6 +17,29 @@ pub enum Actor {
     Anonymous,
     /// The holder of an API token.
     Token(TokenId),
+    /// A caller that proves a subject; bindings give it its rights.
+    Bound(BoundActor),
+}
+
+/// A caller that proves a subject (X11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundActor {
+    /// What it proves.
+    pub subject: BindingSubject,
+    /// When the proof expires, in milliseconds.
+    pub ends_at_ms: u64,
+}
+
+impl BoundActor {
+    /// The keys of the bindings that can give it rights in the scope: those of the cluster and of the namespace.
+    pub(crate) fn bindings_for(
+        &self,
+        scope: &CommandScope,
+    ) -> impl Iterator<Item = (BindingSubject, CommandScope)> {
+        let of_namespace = scope.namespace().is_some().then(|| scope.clone());
+        let scopes = std::iter::once(CommandScope::Cluster).chain(of_namespace);
+        scopes.map(|scope| (self.subject.clone(), scope))
+    }
 }
 
 impl Actor {
@@ -39,6 +64,7 @@ impl fmt::Display for Actor {
             Self::System => formatter.write_str("the cluster"),
             Self::Anonymous => formatter.write_str("a caller without a credential"),
             Self::Token(token) => write!(formatter, "token {token}"),
+            Self::Bound(bound) => write!(formatter, "the credential of {}", bound.subject),
         }
     }
 }

@@ -36,7 +36,7 @@ fn needed<'c>(actor: &Actor, command: &'c Command) -> Result<Option<Needed<'c>>,
     match (command.body.authority(&command.scope), actor) {
         (Authority::TaskToken, _)
         | (Authority::System | Authority::CallerOrSystem(..), Actor::System) => Ok(None),
-        (Authority::System, Actor::Anonymous | Actor::Token(_))
+        (Authority::System, Actor::Anonymous | Actor::Token(_) | Actor::Bound(_))
         | (Authority::Caller(..), Actor::System) => {
             let kind = command.body.kind().as_str();
             let message = format!("expected another actor for `{kind}`, but it is {actor}");
@@ -44,7 +44,7 @@ fn needed<'c>(actor: &Actor, command: &'c Command) -> Result<Option<Needed<'c>>,
         }
         (
             Authority::Caller(permissions, scope) | Authority::CallerOrSystem(permissions, scope),
-            Actor::Anonymous | Actor::Token(_),
+            Actor::Anonymous | Actor::Token(_) | Actor::Bound(_),
         ) => Ok(Some(Needed { permissions, scope })),
     }
 }

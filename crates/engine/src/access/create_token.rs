@@ -1,15 +1,15 @@
 //! Creating API tokens (X7, X10).
 
 use super::authority::Authority;
-use super::grant::Grant;
+use super::grant::{self, Grant};
 use super::judge::judge_turn;
 use super::permission::Permission;
 use super::secret::SecretHash;
-use super::tokens;
+use super::{credentials, tokens};
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
 use crate::ids::{ApproverRole, Identity, TokenId, TokenName};
-use crate::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX, TOKEN_TTL_MS_MAX};
+use crate::limits::TOKEN_TTL_MS_MAX;
 use crate::reply::TokenCreated;
 use crate::tables::{TokenRecord, Tokens};
 use crate::turn::{Turn, TurnResult};
@@ -45,38 +45,18 @@ impl CreateToken {
     /// approver roles; [`AccessRejection::GrantOutOfScope`] for one that holds
     /// beyond the scope of the token.
     pub fn check(&self) -> Result<(), AccessRejection> {
-        if !(1..=TOKEN_GRANTS_MAX).contains(&self.grants.len()) {
-            return Err(AccessRejection::TokenGrantsInvalid {
-                count: self.grants.len() as u64,
-            });
-        }
-        if self.approves.len() > TOKEN_APPROVES_MAX {
-            return Err(AccessRejection::TokenApprovesInvalid {
-                count: self.approves.len() as u64,
-            });
-        }
-        match self
-            .grants
-            .iter()
-            .find(|grant| !grant.is_within(&self.scope))
-        {
-            None => Ok(()),
-            Some(beyond) => Err(AccessRejection::GrantOutOfScope {
-                grant: beyond.clone(),
-                scope: self.scope.clone(),
-            }),
-        }
+        grant::check_all(&self.scope, &self.grants, &self.approves)
     }
 
     pub(crate) fn authority<'c>(&'c self, _: &'c CommandScope) -> Authority<'c> {
-        tokens::authority(&self.scope)
+        credentials::authority(&self.scope)
     }
 
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<TokenCreated> {
         self.check()?;
         self.check_ttl(turn)?;
-        tokens::check_grants(turn, &self.grants)?;
-        tokens::check_approves(turn, &self.scope, &self.approves)?;
+        credentials::check_grants(turn, &self.scope, &self.grants)?;
+        credentials::check_approves(turn, &self.scope, &self.approves)?;
         let identity = self.identity(turn)?;
         if turn.get::<Tokens>(&self.id)?.is_some() {
             return Err(AccessRejection::TokenIdTaken(self.id).into());
@@ -116,7 +96,7 @@ impl CreateToken {
 
     /// The identity for which the token acts. Only who may assign identities gives it another than its own.
     fn identity(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Identity> {
-        let own = tokens::token_of(turn)?.map(|own| own.identity.clone());
+        let own = credentials::identity_of(turn)?;
         match (&self.identity, own) {
             (None, Some(own)) => Ok(own),
             (Some(identity), Some(own)) if *identity == own => Ok(own),

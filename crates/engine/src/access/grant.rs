@@ -2,8 +2,10 @@
 
 use super::permission::{Permission, PermissionSet};
 use super::role::{ClusterRole, NamespaceRole};
+use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
-use crate::ids::{NameInvalid, Namespace};
+use crate::ids::{ApproverRole, NameInvalid, Namespace};
+use crate::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -155,6 +157,31 @@ impl Grant {
         };
         let mut needed = self.permissions().iter();
         needed.all(is_given)
+    }
+}
+
+/// Checks the grants and approver roles of a credential of the scope.
+pub(super) fn check_all(
+    scope: &CommandScope,
+    grants: &[Grant],
+    approves: &[ApproverRole],
+) -> Result<(), AccessRejection> {
+    if !(1..=TOKEN_GRANTS_MAX).contains(&grants.len()) {
+        return Err(AccessRejection::TokenGrantsInvalid {
+            count: grants.len() as u64,
+        });
+    }
+    if approves.len() > TOKEN_APPROVES_MAX {
+        return Err(AccessRejection::TokenApprovesInvalid {
+            count: approves.len() as u64,
+        });
+    }
+    match grants.iter().find(|grant| !grant.is_within(scope)) {
+        None => Ok(()),
+        Some(beyond) => Err(AccessRejection::GrantOutOfScope {
+            grant: beyond.clone(),
+            scope: scope.clone(),
+        }),
     }
 }
 

@@ -1,16 +1,24 @@
 //! Judges whether an actor may do something (X20).
 
-use super::actor::Actor;
+use super::actor::{Actor, BoundActor};
+use super::grant::Grant;
 use super::mode::AccessMode;
 use super::permission::Permission;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
-use crate::ids::TokenId;
+use crate::ids::{Namespace, TokenId};
 use crate::rejection::Rejection;
 use crate::store::{Reader, StoreError};
-use crate::tables::{Access, AccessRecord, TokenRecord, Tokens, read};
+use crate::tables::{
+    Access, AccessRecord, BindingRecord, Bindings, BlockRecord, BlockedSubjects, Table,
+    TokenRecord, Tokens, read,
+};
 use crate::turn::{Turn, TurnResult};
+use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// The grants of an actor, one list for each of its records: its token, or its bindings in the cluster and in a namespace.
+pub(super) type GrantLists<'e> = SmallVec<[&'e [Grant]; 2]>;
 
 /// What a call or a command needs of its actor: one of the permissions, in the scope.
 #[derive(Clone, Copy, Debug)]
@@ -21,84 +29,169 @@ pub struct Needed<'n> {
     pub scope: &'n CommandScope,
 }
 
-/// The records by which an actor is judged, and the time at which that happens.
+/// Where evidence is read: the state in a turn, or a stored one.
+pub(super) trait Rows {
+    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError>;
+    fn now_ms(&self) -> u64;
+}
+
+impl Rows for Turn<'_, '_> {
+    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError> {
+        self.get::<T>(key)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms()
+    }
+}
+
+/// Stored rows, read at a time in milliseconds.
+struct StoredRows<'r>(&'r dyn Reader, u64);
+
+impl Rows for StoredRows<'_> {
+    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError> {
+        Ok(read::<T>(self.0, key)?.map(Arc::new))
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.1
+    }
+}
+
+/// The records by which an actor is judged in a scope, and the time at which that happens.
 pub(super) struct Evidence {
     access: Option<AccessRecord>,
-    token: Option<Arc<TokenRecord>>,
+    credential: CredentialRows,
     now_ms: u64,
 }
 
-impl Evidence {
-    /// What the turn finds of the actor.
-    pub(super) fn of_turn(turn: &mut Turn<'_, '_>, actor: &Actor) -> Result<Self, StoreError> {
-        Ok(Self {
-            access: turn.get::<Access>(&())?.map(|record| *record),
-            token: match actor {
-                Actor::Token(token) => turn.get::<Tokens>(token)?,
-                Actor::System | Actor::Anonymous => None,
-            },
-            now_ms: turn.now_ms(),
+/// The rows of an actor's credential.
+enum CredentialRows {
+    /// It shows no credential.
+    None,
+    /// The record of its token, if there is one.
+    Token(Option<Arc<TokenRecord>>),
+    /// The bindings of its subject that can give it rights in the scope, and whether the subject is blocked.
+    Subject {
+        bindings: Vec<Arc<BindingRecord>>,
+        block: Option<Arc<BlockRecord>>,
+    },
+}
+
+impl CredentialRows {
+    fn of(rows: &mut impl Rows, actor: &Actor, scope: &CommandScope) -> Result<Self, StoreError> {
+        Ok(match actor {
+            Actor::System | Actor::Anonymous => Self::None,
+            Actor::Token(token) => Self::Token(rows.row::<Tokens>(token)?),
+            Actor::Bound(bound) => {
+                let mut bindings = Vec::new();
+                for key in bound.bindings_for(scope) {
+                    bindings.extend(rows.row::<Bindings>(&key)?);
+                }
+                let block = rows.row::<BlockedSubjects>(&bound.subject)?;
+                Self::Subject { bindings, block }
+            }
         })
     }
+}
 
-    fn of_reader(reader: &dyn Reader, actor: &Actor, now_ms: u64) -> Result<Self, StoreError> {
+impl Evidence {
+    /// What the rows have of the actor.
+    pub(super) fn of(
+        rows: &mut impl Rows,
+        actor: &Actor,
+        scope: &CommandScope,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
-            access: read::<Access>(reader, &())?,
-            token: match actor {
-                Actor::Token(token) => read::<Tokens>(reader, token)?.map(Arc::new),
-                Actor::System | Actor::Anonymous => None,
-            },
-            now_ms,
+            access: rows.row::<Access>(&())?.map(|record| *record),
+            credential: CredentialRows::of(rows, actor, scope)?,
+            now_ms: rows.now_ms(),
         })
     }
 
     /// Whether the actor has one of the permissions in the scope.
-    fn judge(
-        &self,
-        actor: &Actor,
-        permissions: &[Permission],
-        scope: &CommandScope,
-    ) -> Result<(), AccessRejection> {
-        match actor {
-            Actor::System => Ok(()),
-            Actor::Anonymous => self.judge_anonymous(),
-            Actor::Token(token) => {
-                let record = self.live_token(*token)?;
-                let is_given = |permission: &Permission| {
-                    let mut grants = record.grants.iter();
-                    grants.any(|grant| grant.gives(*permission, scope))
-                };
-                if permissions.iter().any(is_given) {
-                    return Ok(());
-                }
-                Err(AccessRejection::PermissionDenied {
-                    permissions: permissions.to_vec(),
-                    scope: scope.clone(),
-                })
+    fn judge(&self, actor: &Actor, needed: Needed<'_>) -> Result<(), AccessRejection> {
+        let Needed { permissions, scope } = needed;
+        let Some(grants) = self.grants(actor)? else {
+            return Ok(());
+        };
+        let is_given = |permission: &Permission| {
+            let mut grants = grants.iter().copied().flatten();
+            grants.any(|grant| grant.gives(*permission, scope))
+        };
+        if permissions.iter().any(is_given) {
+            return Ok(());
+        }
+        Err(AccessRejection::PermissionDenied {
+            permissions: permissions.to_vec(),
+            scope: scope.clone(),
+        })
+    }
+
+    /// The grants of the actor, one list for each of its records; `None` if it may do everything.
+    ///
+    /// # Errors
+    /// Its credential is not valid, or it needs one and shows none.
+    pub(super) fn grants(&self, actor: &Actor) -> Result<Option<GrantLists<'_>>, AccessRejection> {
+        match (actor, &self.credential) {
+            (Actor::Token(id), CredentialRows::Token(record)) => {
+                let record = self.live_token(*id, record.as_deref())?;
+                Ok(Some(GrantLists::from_slice(&[&record.grants])))
+            }
+            (Actor::Bound(bound), CredentialRows::Subject { bindings, block }) => {
+                self.check_subject(bound, block.as_deref())?;
+                // In an open cluster, a caller that shows no token may do everything.
+                let lists = bindings.iter().map(|binding| &binding.grants[..]);
+                Ok((!self.is_open()).then(|| lists.collect()))
+            }
+            (Actor::Anonymous, _) if !self.is_open() => Err(AccessRejection::CredentialMissing),
+            (Actor::System | Actor::Anonymous, _) => Ok(None),
+            (Actor::Token(_) | Actor::Bound(_), _) => {
+                unreachable!("the rows are those of the actor")
             }
         }
     }
 
-    /// A cluster whose access is not initialized yet has no caller: its nodes refuse them.
-    fn judge_anonymous(&self) -> Result<(), AccessRejection> {
-        match self.access.map(|access| access.mode) {
-            None | Some(AccessMode::Open) => Ok(()),
-            Some(AccessMode::Closed) => Err(AccessRejection::CredentialMissing),
-        }
+    /// Whether callers need no token. A cluster whose access is not initialized yet has no caller: its nodes refuse them.
+    fn is_open(&self) -> bool {
+        self.access
+            .is_none_or(|access| access.mode == AccessMode::Open)
     }
 
     /// The token, if it has not ended.
-    pub(super) fn live_token(&self, id: TokenId) -> Result<&TokenRecord, AccessRejection> {
-        let Some(record) = &self.token else {
+    fn live_token<'e>(
+        &self,
+        id: TokenId,
+        record: Option<&'e TokenRecord>,
+    ) -> Result<&'e TokenRecord, AccessRejection> {
+        let Some(record) = record else {
             return Err(AccessRejection::CredentialUnknown);
         };
         if record.revoked_at_ms.is_some() {
             return Err(AccessRejection::CredentialRevoked(id));
         }
         if record.is_expired(self.now_ms) {
-            return Err(AccessRejection::CredentialExpired(id));
+            return Err(AccessRejection::CredentialExpired(Actor::Token(id)));
         }
         Ok(record)
+    }
+
+    /// Checks that the proof of the subject has not expired and that the subject is not blocked.
+    fn check_subject(
+        &self,
+        bound: &BoundActor,
+        block: Option<&BlockRecord>,
+    ) -> Result<(), AccessRejection> {
+        if bound.ends_at_ms <= self.now_ms {
+            let actor = Actor::Bound(bound.clone());
+            return Err(AccessRejection::CredentialExpired(actor));
+        }
+        match block {
+            Some(block) if block.is_in_force(self.now_ms) => {
+                Err(AccessRejection::SubjectBlocked(bound.subject.clone()))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -119,9 +212,8 @@ pub(crate) fn judge(
     actor: &Actor,
     needed: Needed<'_>,
 ) -> Result<Result<(), Rejection>, StoreError> {
-    let evidence = Evidence::of_reader(reader, actor, now_ms)?;
-    let judged = evidence.judge(actor, needed.permissions, needed.scope);
-    Ok(judged.map_err(Into::into))
+    let evidence = Evidence::of(&mut StoredRows(reader, now_ms), actor, needed.scope)?;
+    Ok(evidence.judge(actor, needed).map_err(Into::into))
 }
 
 /// Whether the actor is one that may call at all at `now_ms`, by the rows of `reader`.
@@ -130,11 +222,26 @@ pub(crate) fn judge_credential(
     now_ms: u64,
     actor: &Actor,
 ) -> Result<Result<(), Rejection>, StoreError> {
-    let evidence = Evidence::of_reader(reader, actor, now_ms)?;
-    Ok(match actor {
-        Actor::System => Ok(()),
-        Actor::Anonymous => evidence.judge_anonymous().map_err(Into::into),
-        Actor::Token(token) => evidence.live_token(*token).map(drop).map_err(Into::into),
+    let mut rows = StoredRows(reader, now_ms);
+    let evidence = Evidence::of(&mut rows, actor, &CommandScope::Cluster)?;
+    Ok(evidence.grants(actor).map(drop).map_err(Into::into))
+}
+
+/// Whether the actor may do anything in the namespace at `now_ms`, by the rows of `reader`.
+pub(crate) fn has_grant_in(
+    reader: &dyn Reader,
+    now_ms: u64,
+    (actor, namespace): (&Actor, &Namespace),
+) -> Result<bool, StoreError> {
+    let scope = CommandScope::Namespace(namespace.clone());
+    let evidence = Evidence::of(&mut StoredRows(reader, now_ms), actor, &scope)?;
+    Ok(match evidence.grants(actor) {
+        Err(_) => false,
+        Ok(None) => true,
+        Ok(Some(grants)) => {
+            let mut grants = grants.iter().copied().flatten();
+            grants.any(|grant| grant.is_in(namespace))
+        }
     })
 }
 
@@ -145,6 +252,6 @@ pub(crate) fn judge_turn(
     scope: &CommandScope,
 ) -> TurnResult<()> {
     let actor = turn.actor();
-    let evidence = Evidence::of_turn(turn, &actor)?;
-    Ok(evidence.judge(&actor, permissions, scope)?)
+    let evidence = Evidence::of(turn, &actor, scope)?;
+    Ok(evidence.judge(&actor, Needed { permissions, scope })?)
 }

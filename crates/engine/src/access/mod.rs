@@ -1,4 +1,4 @@
-//! Access: who may do what (X1, X7, X17, X20).
+//! Access: who may do what (X1, X7, X11, X17, X20).
 //!
 //! Every command has an [`Actor`]. Before anything else, the engine judges whether the actor may have the command carried
 //! out, on the state at that entry ([`authorize`]). Servers judge calls with the same function ([`judge`]), to refuse them
@@ -8,7 +8,12 @@ mod actor;
 mod administrator;
 mod authority;
 mod authorize;
+mod bind_subject;
+mod binding_subject;
+mod bindings;
+mod block_subject;
 mod create_token;
+mod credentials;
 mod grant;
 mod initialize;
 mod judge;
@@ -23,7 +28,10 @@ mod secret;
 mod set_mode;
 mod tokens;
 
-pub use actor::Actor;
+pub use actor::{Actor, BoundActor};
+pub use bind_subject::{BindSubject, UnbindSubject};
+pub use binding_subject::{BindingSubject, BindingSubjectInvalid};
+pub use block_subject::{BlockSubject, UnblockSubject};
 pub use create_token::CreateToken;
 pub use grant::{Grant, GrantInvalid, NamespacePattern};
 pub use initialize::{BootstrapToken, InitializeAccess};
@@ -40,5 +48,6 @@ pub use set_mode::SetAccessMode;
 
 pub(crate) use authority::Authority;
 pub(crate) use authorize::{authorize, judge_command};
-pub(crate) use judge::{is_closed, judge, judge_credential, judge_turn};
-pub(crate) use tokens::{has_tokens, remove_ended_tokens, token_of};
+pub(crate) use credentials::{Holder, credentials_left, holder_of, identity_of};
+pub(crate) use judge::{has_grant_in, is_closed, judge, judge_credential, judge_turn};
+pub(crate) use tokens::remove_ended_tokens;

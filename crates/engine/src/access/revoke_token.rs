@@ -1,7 +1,7 @@
 //! Revoking API tokens (X10).
 
 use super::authority::Authority;
-use super::tokens;
+use super::{credentials, tokens};
 use crate::command_scope::CommandScope;
 use crate::ids::TokenId;
 use crate::reply::TokenRevoked;
@@ -20,7 +20,7 @@ pub struct RevokeToken {
 
 impl RevokeToken {
     pub(crate) fn authority<'c>(&'c self, _: &'c CommandScope) -> Authority<'c> {
-        tokens::authority(&self.scope)
+        credentials::authority(&self.scope)
     }
 
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<TokenRevoked> {

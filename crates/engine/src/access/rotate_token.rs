@@ -2,7 +2,7 @@
 
 use super::authority::Authority;
 use super::secret::SecretHash;
-use super::tokens;
+use super::{credentials, tokens};
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
 use crate::ids::TokenId;
@@ -27,7 +27,7 @@ pub struct RotateToken {
 
 impl RotateToken {
     pub(crate) fn authority<'c>(&'c self, _: &'c CommandScope) -> Authority<'c> {
-        tokens::authority(&self.scope)
+        credentials::authority(&self.scope)
     }
 
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
@@ -37,8 +37,8 @@ impl RotateToken {
             return Err(AccessRejection::TokenEnded(self.id).into());
         }
         // Who knows the new secret may do what the token may.
-        tokens::check_grants(turn, &before.grants)?;
-        tokens::check_approves(turn, &self.scope, &before.approves)?;
+        credentials::check_grants(turn, &self.scope, &before.grants)?;
+        credentials::check_approves(turn, &self.scope, &before.approves)?;
         tokens::put_secret(turn, self.secret, self.id)?;
         if let Some((oldest, _)) = before.former_secret {
             turn.delete::<TokenSecrets>(&oldest.0);

@@ -2,9 +2,9 @@
 
 use super::actor::Actor;
 use super::authority::Authority;
+use super::credentials;
 use super::mode::AccessMode;
 use super::permission::Permission;
-use super::tokens;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
 use crate::reply::Done;
@@ -37,7 +37,7 @@ impl SetAccessMode {
             let revision = before.map_or(0, |before| before.revision);
             let mode = self.mode;
             turn.put::<Access>(&(), AccessRecord { mode, revision });
-            tokens::note_change(turn)?;
+            credentials::note_change(turn)?;
         }
         Ok(Done {})
     }

@@ -1,23 +1,14 @@
 //! The rows of API tokens, shared by their commands (X7).
 
-use super::actor::Actor;
-use super::authority::Authority;
-use super::grant::Grant;
-use super::judge::{Evidence, judge_turn};
-use super::permission::Permission;
+use super::credentials::{check_room, note_change};
 use super::secret::SecretHash;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
-use crate::effect::Effect;
-use crate::ids::{ApproverRole, TokenId};
+use crate::ids::TokenId;
 use crate::limits::{CLUSTER_TOKENS_MAX, NAMESPACE_TOKENS_MAX, TOKEN_KEPT_MS};
-use crate::rejection::Rejection;
 use crate::store::StoreError;
-use crate::tables::{
-    Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope, TokensEnding,
-};
+use crate::tables::{TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope, TokensEnding};
 use crate::turn::{Turn, TurnResult};
-use std::sync::Arc;
 
 /// Ended tokens that the creation of a token deletes at most.
 const SWEPT_MAX: usize = 16;
@@ -45,53 +36,6 @@ impl TokenRecord {
     }
 }
 
-/// What a command needs that creates, rotates or revokes credentials of the scope.
-pub(super) fn authority(scope: &CommandScope) -> Authority<'_> {
-    match scope {
-        CommandScope::Cluster => Authority::Caller(&[Permission::AccessWrite], scope),
-        CommandScope::Namespace(_) => Authority::Caller(&[Permission::TokenWrite], scope),
-    }
-}
-
-/// Checks that the turn's actor may have credentials with these grants made or learn their secrets (X19): it must have
-/// them itself.
-pub(super) fn check_grants(turn: &mut Turn<'_, '_>, grants: &[Grant]) -> TurnResult<()> {
-    let actor = turn.actor();
-    let Actor::Token(token) = actor else {
-        // The cluster itself, or a caller that needs no credential.
-        return Ok(());
-    };
-    let evidence = Evidence::of_turn(turn, &actor)?;
-    let own = &evidence.live_token(token)?.grants;
-    match grants.iter().find(|grant| !grant.is_covered_by(own)) {
-        None => Ok(()),
-        Some(beyond) => Err(AccessRejection::GrantExceedsOwn(beyond.clone()).into()),
-    }
-}
-
-/// Checks that the turn's actor may have credentials of the scope with these approver roles made or learn their secrets
-/// (X19): it must have them itself, or may assign identities, and could so decide as any of those who have them.
-pub(super) fn check_approves(
-    turn: &mut Turn<'_, '_>,
-    scope: &CommandScope,
-    roles: &[ApproverRole],
-) -> TurnResult<()> {
-    let own = token_of(turn)?;
-    let own = own.as_ref().map_or(&[][..], |own| &own.approves);
-    if roles.iter().all(|role| own.contains(role)) {
-        return Ok(());
-    }
-    judge_turn(turn, &[Permission::IdentityAssign], scope)
-}
-
-/// The token of the turn's actor; `None` for a caller without a credential and for the cluster itself.
-pub(crate) fn token_of(turn: &mut Turn<'_, '_>) -> Result<Option<Arc<TokenRecord>>, StoreError> {
-    match turn.actor() {
-        Actor::Token(token) => turn.get::<Tokens>(&token),
-        Actor::System | Actor::Anonymous => Ok(None),
-    }
-}
-
 /// The token of the scope with this id.
 pub(super) fn find(
     turn: &mut Turn<'_, '_>,
@@ -112,13 +56,7 @@ pub(super) fn add(turn: &mut Turn<'_, '_>, id: TokenId, record: TokenRecord) -> 
         CommandScope::Namespace(_) => NAMESPACE_TOKENS_MAX,
     };
     let count = sweep(turn, &scope, count_max)?;
-    if count >= count_max {
-        return Err(Rejection::LimitExceeded {
-            noun: "API tokens".to_owned(),
-            count_max,
-        }
-        .into());
-    }
+    check_room("API tokens", (count, count_max))?;
     store(turn, id, (record, count))
 }
 
@@ -171,13 +109,6 @@ pub(super) fn put_secret(
         return Err(AccessRejection::TokenSecretTaken.into());
     }
     turn.put::<TokenSecrets>(&secret.0, id);
-    Ok(())
-}
-
-/// Counts a change of the mode or of a credential, so that servers judge again what they remember.
-pub(super) fn note_change(turn: &mut Turn<'_, '_>) -> TurnResult<()> {
-    turn.edit::<Access, _>(&(), |record| record.revision += 1)?;
-    turn.effect(Effect::AccessChanged);
     Ok(())
 }
 
@@ -245,12 +176,4 @@ fn delete(turn: &mut Turn<'_, '_>, id: TokenId) -> Result<(), StoreError> {
         turn.delete::<Tokens>(&id);
     }
     Ok(())
-}
-
-/// Whether the scope has tokens.
-pub(crate) fn has_tokens(
-    turn: &mut Turn<'_, '_>,
-    scope: &CommandScope,
-) -> Result<bool, StoreError> {
-    Ok(turn.get::<TokenCounts>(scope)?.is_some())
 }

@@ -33,8 +33,10 @@ impl DeleteNamespace {
         let has_more = sweep(turn, namespace)?;
         // Of many workers only what is swept is known to be silent.
         let are_workers_left = !has_more && has_rows::<Workers>(turn, namespace)?;
-        let are_tokens_left = !has_more && access::has_tokens(turn, &namespace.clone().into())?;
-        let left = left(turn, namespace, (are_workers_left, are_tokens_left))?;
+        let mut left = left(turn, namespace, are_workers_left)?;
+        if !has_more {
+            left.extend(access::credentials_left(turn, &namespace.clone().into())?);
+        }
         if !left.is_empty() {
             let namespace = namespace.clone();
             let left = left.join(", ");
@@ -68,7 +70,7 @@ fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreEr
 fn left(
     turn: &Turn<'_, '_>,
     namespace: &Namespace,
-    (are_workers_left, are_tokens_left): (bool, bool),
+    are_workers_left: bool,
 ) -> Result<Vec<&'static str>, StoreError> {
     let are_workflows_left = has_rows::<Workflows>(turn, namespace)?
         || has_rows::<WorkflowsBeingDeleted>(turn, namespace)?;
@@ -83,7 +85,6 @@ fn left(
         ("workers", are_workers_left),
         ("keys", has_keys(turn, namespace)?),
         ("streams", has_rows::<StreamNames>(turn, namespace)?),
-        ("API tokens", are_tokens_left),
     ];
     let left = found.into_iter().filter(|(_, is_left)| *is_left);
     Ok(left.map(|(noun, _)| noun).collect())

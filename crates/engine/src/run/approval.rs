@@ -4,10 +4,10 @@ use super::failure::failed;
 use super::outcome::name;
 use super::render::{self, BAD_APPROVERS, DataContext, Mapped};
 use super::step_timer::set_deadline;
-use crate::access::token_of;
+use crate::access::{Holder, holder_of};
 use crate::access_rejection::AccessRejection;
 use crate::definition::{ApprovalStep, StepKind};
-use crate::ids::{Approver, Comment, Identity};
+use crate::ids::{Approver, Comment, Identity, Namespace};
 use crate::json::{Json, as_string, elements, field, inside_array, quote};
 use crate::limits::{APPROVERS_BYTES_MAX, APPROVERS_MAX, APPROVERS_SHOWN_MAX};
 use crate::message::cut;
@@ -94,18 +94,18 @@ fn approvers(value: &Json, quorum: u16) -> Result<Vec<Approver>, String> {
 /// The identity is not among the approvers of the step.
 pub(super) fn decider(
     turn: &mut Turn<'_, '_>,
-    open: &OpenApproval,
+    (namespace, open): (&Namespace, &OpenApproval),
 ) -> TurnResult<Option<Identity>> {
-    let Some(token) = token_of(turn)? else {
+    let Some(holder) = holder_of(turn, &namespace.clone().into())? else {
         return Ok(None);
     };
-    let identity = &token.identity;
+    let Holder { identity, approves } = holder;
     let mut approvers = open.approvers.iter();
     let is_approver = open.approvers.is_empty()
-        || approvers.any(|approver| approver.matches(identity, &token.approves));
+        || approvers.any(|approver| approver.matches(&identity, &approves));
     match is_approver {
-        true => Ok(Some(identity.clone())),
-        false => Err(AccessRejection::NotAnApprover(identity.clone()).into()),
+        true => Ok(Some(identity)),
+        false => Err(AccessRejection::NotAnApprover(identity).into()),
     }
 }
 

@@ -49,7 +49,7 @@ impl DecideApproval {
             panic!("the step waits for a decision")
         };
         let decision = DecisionRecord {
-            actor: approval::decider(turn, open)?,
+            actor: approval::decider(turn, (namespace, open))?,
             is_approved: self.is_approved,
             comment: self.comment.clone(),
             at_ms: turn.now_ms(),

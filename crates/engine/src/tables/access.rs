@@ -1,7 +1,7 @@
-//! Access: the mode of the cluster and its API tokens (X1, X7).
+//! Access: the mode of the cluster, its API tokens, and the rights of subjects (X1, X7, X17).
 
 use super::tables;
-use crate::access::{AccessMode, Actor, Grant, SecretHash};
+use crate::access::{AccessMode, Actor, BindingSubject, Grant, SecretHash};
 use crate::command_scope::CommandScope;
 use crate::ids::{ApproverRole, Identity, TokenId, TokenName};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,16 @@ tables! {
     /// The tokens of a scope by the time in milliseconds at which they end or have ended. Live as long as the token's
     /// record.
     108 TokensEnding((CommandScope, u64, TokenId)) -> ();
+    /// By subject and scope. Live until the subject is unbound there (X17).
+    109 Bindings((BindingSubject, CommandScope)) -> BindingRecord, HOT;
+    /// Bindings by their scope. Live as long as the binding's record.
+    110 BindingsByScope((CommandScope, BindingSubject)) -> ();
+    /// How many bindings have a scope. Lives as long as there are any.
+    111 BindingCounts(CommandScope) -> u64;
+    /// The subjects that are refused whatever bindings they have. Live until the subject is unblocked (X12).
+    112 BlockedSubjects(BindingSubject) -> BlockRecord, HOT;
+    /// How many subjects are blocked. One row, from the first block on.
+    113 BlockedSubjectCount(()) -> u64;
 }
 
 /// Who may reach the cluster (X1).
@@ -58,4 +68,36 @@ pub struct TokenRecord {
     pub revoked_at_ms: Option<u64>,
     /// The hour in which callers used it last, by its beginning in milliseconds.
     pub last_used_at_ms: Option<u64>,
+}
+
+/// The rights of a subject in a scope (X17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BindingRecord {
+    /// What the subject may do.
+    pub grants: Vec<Grant>,
+    /// Its approver roles (W61).
+    pub approves: Vec<ApproverRole>,
+    /// When it was changed last, in milliseconds.
+    pub changed_at_ms: u64,
+    /// Who changed it last.
+    pub changed_by: Actor,
+}
+
+/// The block of a subject (X12).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockRecord {
+    /// When it ends, in milliseconds; without an end if not given.
+    pub ends_at_ms: Option<u64>,
+    /// When the subject was blocked, in milliseconds.
+    pub blocked_at_ms: u64,
+    /// Who blocked it.
+    pub blocked_by: Actor,
+}
+
+impl BlockRecord {
+    /// Whether the subject is refused at `now_ms`.
+    #[must_use]
+    pub fn is_in_force(&self, now_ms: u64) -> bool {
+        self.ends_at_ms.is_none_or(|end_ms| now_ms < end_ms)
+    }
 }

@@ -38,7 +38,7 @@ macro_rules! for_each_table {
             PlansByEvent WorkflowsBeingDeleted ConcurrencyKeyNumbers ConcurrencyKeys ConcurrencyHolders ConcurrencyQueue
             BoundIdempotencyKeys Exclusions TargetHolders OpenLocks Locks LockCounts LockHolders ResumableScopes ResumableSteps Infos RunUsages
             StepUsages Revisions RequestUsages ClusterSettings Access Tokens TokensByScope TokenSecrets TokenCounts
-            TokensEnding
+            TokensEnding Bindings BindingsByScope BindingCounts BlockedSubjects BlockedSubjectCount
         }
     };
 }

@@ -1,5 +1,6 @@
 //! Order-preserving encoding of keys.
 
+use crate::access::BindingSubject;
 use crate::command_scope::CommandScope;
 use crate::definition::{StepIndex, TriggerIndex};
 use crate::ids::{
@@ -11,6 +12,7 @@ use crate::ids::{
 };
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::io::Write;
 
 /// The inline capacity of a key. Most keys fit and need no allocation. In bytes.
 pub(crate) const KEY_BYTES_COMMON: usize = 40;
@@ -213,7 +215,15 @@ impl Key for TokenId {
     }
 }
 
-/// Texts end with a zero byte, which no name contains (names have no control characters).
+/// A text that ends with a zero byte, which no name contains (names have no control characters).
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    let text = take(bytes, end)?;
+    take(bytes, 1)?;
+    std::str::from_utf8(text).ok()
+}
+
+/// Texts that end with a zero byte.
 macro_rules! name_keys {
     ($($name:ident),*) => {$(
         impl Key for $name {
@@ -223,10 +233,7 @@ macro_rules! name_keys {
             }
 
             fn decode(bytes: &mut &[u8]) -> Option<Self> {
-                let end = bytes.iter().position(|byte| *byte == 0)?;
-                let text = take(bytes, end)?;
-                take(bytes, 1)?;
-                Self::new(std::str::from_utf8(text).ok()?).ok()
+                Self::new(take_text(bytes)?).ok()
             }
         }
     )*};
@@ -265,6 +272,18 @@ impl Key for CommandScope {
             return Some(Self::Cluster);
         }
         Namespace::decode(bytes).map(Self::Namespace)
+    }
+}
+
+/// As its text form.
+impl Key for BindingSubject {
+    fn encode(&self, out: &mut Vec<u8>) {
+        write!(out, "{self}").expect("a vector takes any bytes");
+        out.push(0);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Self::parse(take_text(bytes)?).ok()
     }
 }
 

@@ -50,8 +50,9 @@ mod worker;
 mod workflow;
 
 pub use access::{
-    Access, AccessRecord, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope,
-    TokensEnding,
+    Access, AccessRecord, BindingCounts, BindingRecord, Bindings, BindingsByScope, BlockRecord,
+    BlockedSubjectCount, BlockedSubjects, TokenCounts, TokenRecord, TokenSecrets, Tokens,
+    TokensByScope, TokensEnding,
 };
 pub use action::{ActionRecord, ActionType, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{

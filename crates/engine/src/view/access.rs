@@ -1,13 +1,16 @@
-//! Reads the access mode and API tokens, and judges calls (X1, X7, X20).
+//! Reads the access mode, API tokens and bindings, and judges calls (X1, X7, X17, X20).
 
 use super::page::{Page, PageRange, Scope, page, prefix};
-use crate::access::{self, Actor, Needed};
+use crate::access::{self, Actor, BindingSubject, Needed};
 use crate::command_scope::CommandScope;
 use crate::envelope::CommandEnvelope;
 use crate::ids::{Namespace, TokenId};
 use crate::rejection::Rejection;
 use crate::store::{Reader, StoreError};
-use crate::tables::{Access, AccessRecord, TokenRecord, Tokens, TokensByScope, read};
+use crate::tables::{
+    Access, AccessRecord, BindingRecord, Bindings, BindingsByScope, BlockRecord, BlockedSubjects,
+    TokenRecord, Tokens, TokensByScope, read,
+};
 
 /// The access mode; `None` until the cluster has set it after its formation.
 ///
@@ -40,6 +43,57 @@ pub fn tokens(
         &Scope::new(&prefix, range),
         |reader, (_, id), ()| Ok(read::<Tokens>(reader, &id)?.map(|record| (id, record))),
     )
+}
+
+/// The bindings of a scope by subject.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn bindings(
+    reader: &dyn Reader,
+    scope: &CommandScope,
+    range: PageRange<'_>,
+) -> Result<Page<(BindingSubject, BindingRecord)>, StoreError> {
+    let prefix = prefix::<BindingsByScope>(scope);
+    page::<BindingsByScope, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |reader, (scope, subject), ()| {
+            let record = read::<Bindings>(reader, &(subject.clone(), scope))?;
+            Ok(record.map(|record| (subject, record)))
+        },
+    )
+}
+
+/// The bindings of a subject by scope: at most one for each namespace, and one in the cluster.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn bindings_of(
+    reader: &dyn Reader,
+    subject: &BindingSubject,
+    range: PageRange<'_>,
+) -> Result<Page<(CommandScope, BindingRecord)>, StoreError> {
+    let prefix = prefix::<Bindings>(subject);
+    page::<Bindings, _>(
+        reader,
+        &Scope::new(&prefix, range),
+        |_, (_, scope), record| Ok(Some((scope, record))),
+    )
+}
+
+/// The blocked subjects, with those whose block has ended but was not removed.
+///
+/// # Errors
+/// [`StoreError`] if the store fails.
+pub fn blocks(
+    reader: &dyn Reader,
+    range: PageRange<'_>,
+) -> Result<Page<(BindingSubject, BlockRecord)>, StoreError> {
+    let prefix = prefix::<BlockedSubjects>(&());
+    page::<BlockedSubjects, _>(reader, &Scope::new(&prefix, range), |_, subject, record| {
+        Ok(Some((subject, record)))
+    })
 }
 
 /// Whether `actor` has one of the permissions in the scope at `now_ms`. Servers judge reads with it, and refuse early what
@@ -86,14 +140,8 @@ pub fn judge_credential(
 /// [`StoreError`] if the store fails.
 pub fn has_grant_in(
     reader: &dyn Reader,
-    actor: &Actor,
-    namespace: &Namespace,
+    now_ms: u64,
+    (actor, namespace): (&Actor, &Namespace),
 ) -> Result<bool, StoreError> {
-    match actor {
-        Actor::System | Actor::Anonymous => Ok(true),
-        Actor::Token(token) => Ok(read::<Tokens>(reader, token)?.is_some_and(|record| {
-            let mut grants = record.grants.iter();
-            grants.any(|grant| grant.is_in(namespace))
-        })),
-    }
+    access::has_grant_in(reader, now_ms, (actor, namespace))
 }

@@ -45,7 +45,10 @@ mod worker;
 mod workflow;
 
 pub use crate::run::{LOCKS_CHECK, RUN_OUTPUT_CHECK};
-pub use access::{access, has_grant_in, judge, judge_command, judge_credential, token, tokens};
+pub use access::{
+    access, bindings, bindings_of, blocks, has_grant_in, judge, judge_command, judge_credential,
+    token, tokens,
+};
 pub use action::{
     ActionRunRow, ActionRunView, ActionView, action, action_record, action_run, action_run_row,
     action_runs, actions, module, wasm_actions,

@@ -1,8 +1,8 @@
 //! Who owns the id of a worker (X25).
 
-use crate::access::Actor;
+use crate::access::{Actor, identity_of};
 use crate::store::StoreError;
-use crate::tables::{Tokens, WorkerOwner};
+use crate::tables::WorkerOwner;
 use crate::turn::Turn;
 
 impl WorkerOwner {
@@ -10,11 +10,9 @@ impl WorkerOwner {
     pub(super) fn of_actor(turn: &mut Turn<'_, '_>) -> Result<Self, StoreError> {
         Ok(match turn.actor() {
             Actor::System => Self::Cluster,
-            Actor::Anonymous => Self::Anyone,
-            Actor::Token(token) => match turn.get::<Tokens>(&token)? {
-                Some(token) => Self::Identity(token.identity.clone()),
-                None => Self::Anyone,
-            },
+            Actor::Anonymous | Actor::Token(_) | Actor::Bound(_) => {
+                identity_of(turn)?.map_or(Self::Anyone, Self::Identity)
+            }
         })
     }
 

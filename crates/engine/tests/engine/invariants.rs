@@ -2,6 +2,7 @@
 
 mod approvals;
 mod concurrency;
+mod credentials;
 mod dead_letters;
 mod exclusion;
 mod groups;
@@ -76,6 +77,7 @@ pub(crate) fn check(store: &MemoryStore) {
     triggers::check(store);
     concurrency::check(store);
     exclusion::check(store);
+    credentials::check(store);
     traces::check(&state.runs);
 }
 

@@ -1,6 +1,7 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
 mod access;
+pub(crate) mod bindings;
 mod data;
 mod kinds;
 mod plain;

@@ -5,8 +5,8 @@ use flotilla_engine::definition::Tracking;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::rows::QuarantinedKind;
 use flotilla_engine::{
-    AccessRejection, Assignment, ClusterRole, Effect, Grant, Permission, Phase, PlanRef, Rejection,
-    RejectionCode, Reply, Undeliverable, codec, reply,
+    AccessRejection, Actor, Assignment, ClusterRole, Effect, Grant, Permission, Phase, PlanRef,
+    Rejection, RejectionCode, Reply, Undeliverable, codec, reply,
 };
 use flotilla_engine::{Drift, ResumeRejection, StartRejection, WorkflowRejection};
 use serde::Serialize;
@@ -447,7 +447,12 @@ fn of_access() -> impl Iterator<Item = Rejection> {
     let rejections = vec![
         AccessRejection::CredentialMissing,
         AccessRejection::CredentialUnknown,
-        AccessRejection::CredentialExpired(token),
+        AccessRejection::CredentialExpired(Actor::Token(token)),
+        AccessRejection::SubjectBlocked(samples::bindings::binding_subject()),
+        AccessRejection::BindingNotFound {
+            subject: samples::bindings::binding_subject(),
+            scope: samples::namespace().into(),
+        },
         AccessRejection::CredentialRevoked(token),
         AccessRejection::PermissionDenied {
             permissions: vec![Permission::TaskWork, Permission::WorkerControl],

@@ -1,5 +1,6 @@
 //! Which callers a node serves as its peers.
 
+use flotilla_engine::BoundActor;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 pub trait CallerCertificate: Send + Sync + 'static {
     /// Whether it is valid for this host: a name or an IP address.
     fn is_valid_for(&self, host: &str) -> bool;
+
+    /// The subject that it proves, and until when; `None` if it has no subject alternative name that is one.
+    fn bound_actor(&self) -> Option<&BoundActor>;
 }
 
 /// A caller, as its connection shows it.
@@ -81,6 +85,12 @@ impl Caller {
     #[must_use]
     pub fn has_certificate(&self) -> bool {
         self.certificate.is_some()
+    }
+
+    /// The subject that its certificate proves, if it presented one.
+    #[must_use]
+    pub fn bound_actor(&self) -> Option<&BoundActor> {
+        self.certificate.as_ref()?.bound_actor()
     }
 
     /// Whether its certificate is valid for one of these hosts. A caller without a certificate could only connect because the

@@ -1,6 +1,7 @@
 //! Which callers a node serves at its peer port.
 
 use crate::cluster::{Cluster, LONG};
+use flotilla_engine::BoundActor;
 use flotilla_engine::NodeId;
 use flotilla_replica::protocol::peer_client::PeerClient;
 use flotilla_replica::protocol::{
@@ -39,6 +40,10 @@ struct CertificateFor(&'static str);
 impl CallerCertificate for CertificateFor {
     fn is_valid_for(&self, host: &str) -> bool {
         host == self.0
+    }
+
+    fn bound_actor(&self) -> Option<&BoundActor> {
+        None
     }
 }
 

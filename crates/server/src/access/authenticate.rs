@@ -47,7 +47,7 @@ pub(super) async fn authenticate(
 ) -> Result<Credential, Refusal> {
     let address = caller.and_then(Caller::address);
     let Some(text) = bearer(metadata)? else {
-        return Ok(Credential::of(Actor::Anonymous));
+        return Ok(Credential::of(without_token(node, caller)?));
     };
     let token = ApiToken::parse(text).ok_or_else(|| {
         let found = match token::ApiToken::has_token_prefix(text) {
@@ -76,6 +76,19 @@ pub(super) async fn authenticate(
         actor: Actor::Token(token.id),
         secret: Some(token.secret),
     })
+}
+
+/// Who calls without a token: the subject of its client certificate, unless the cluster is open (X8).
+fn without_token(node: &Context, caller: Option<&Caller>) -> Result<Actor, Refusal> {
+    let Some(bound) = caller.and_then(Caller::bound_actor) else {
+        return Ok(Actor::Anonymous);
+    };
+    let home = node.node_gateway.home();
+    let is_open = home.read_stored(|reader| node.node_gateway.initial_access().is_open(reader))?;
+    match is_open && !node.caller_checks.requires_token() {
+        true => Ok(Actor::Anonymous),
+        false => Ok(Actor::Bound(bound.clone())),
+    }
 }
 
 /// The bearer credential, if the caller shows any.

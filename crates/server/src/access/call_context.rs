@@ -6,15 +6,16 @@ use crate::context::Context;
 use crate::deadline;
 use crate::errors::Refusal;
 use crate::faults::planted;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, GroupGateway};
 use crate::members::ForwardedActor;
 use crate::request;
 use flotilla_api::{NamespacedRequest, Redact};
-use flotilla_engine::{Actor, Permission, SecretHash};
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::{Actor, Permission, RejectionCode, SecretHash};
 use flotilla_replica::Caller;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use tonic::Request;
 use tonic::metadata::MetadataMap;
 
@@ -30,6 +31,8 @@ pub(crate) struct CallContext {
     access_seen: Arc<AtomicU64>,
     /// Whether the caller may not read the payloads in responses (X17).
     is_redacted: bool,
+    /// The namespace in which the caller was judged, if it is known.
+    namespace: Arc<OnceLock<Namespace>>,
 }
 
 impl CallContext {
@@ -70,11 +73,8 @@ impl CallContext {
         let deadline = deadline::of(request.metadata());
         match request.get_ref().named_namespace().map(request::namespace) {
             Some(Ok(namespace)) => {
-                let gateway = context.gateway.of(&namespace);
-                gateway.check(deadline).await?;
-                // Nothing changes the rights of a token but its end.
-                context.is_redacted =
-                    needs.may_redact() && !gateway.has(Permission::RunPayloads)?;
+                context.judge_in(&namespace).check(deadline).await?;
+                context.is_redacted = needs.may_redact() && !context.may_read_payloads()?;
             }
             // The handler judges the caller in the namespace that it finds, or refuses the invalid name.
             Some(Err(_)) | None => context.gateway.check_caller(deadline).await?,
@@ -108,6 +108,8 @@ impl CallContext {
         let Credential { actor, .. } = authenticate(node, metadata, caller).await?;
         // It is recorded with the call itself.
         node.caller_checks.check(&actor, needs)?;
+        node.caller_checks
+            .check_certificate(&actor, caller, needs)?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         if gateway.is_anonymous_in_open_cluster() {
             return Ok(());
@@ -139,8 +141,7 @@ impl CallContext {
         needs: Needs,
     ) -> Result<Credential, Refusal> {
         let credential = authenticate(node, metadata, caller).await?;
-        let address = caller.and_then(Caller::address);
-        node.caller_checks.record(&credential.actor, address, needs);
+        node.caller_checks.record(&credential.actor, caller, needs);
         node.caller_checks.check(&credential.actor, needs)?;
         Ok(credential)
     }
@@ -152,7 +153,10 @@ impl CallContext {
             Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
             None => {
                 let caller = request.extensions().get();
-                Self::recorded(node, (request.metadata(), caller), needs).await?
+                let credential = Self::recorded(node, (request.metadata(), caller), needs).await?;
+                node.caller_checks
+                    .check_certificate(&credential.actor, caller, needs)?;
+                credential
             }
         };
         let actor = planted::served_for(actor);
@@ -194,8 +198,49 @@ impl CallContext {
             gateway,
             secret: None,
             is_redacted: false,
+            namespace: Arc::default(),
             access_seen: Arc::new(AtomicU64::new(*node.watchers.access.borrow())),
         }
+    }
+
+    /// The gateway of the namespace in which the caller is judged, now and again while the call lasts.
+    pub(crate) fn judge_in(&self, namespace: &Namespace) -> GroupGateway<'_> {
+        self.gateway
+            .of(self.namespace.get_or_init(|| namespace.clone()))
+    }
+
+    /// Checks that the caller may still make the call as it did, by what this node has applied.
+    pub(super) fn check_again(&self) -> Result<(), Refusal> {
+        let home = self.gateway.home();
+        match self.judged_in() {
+            Some(gateway) => gateway.check_here()?,
+            None if self.gateway.needs().is_of_cluster() => home.check_here()?,
+            None => home.check_credential()?,
+        }
+        self.check_payloads()
+    }
+
+    /// The gateway of the namespace in which the caller was judged, if it is known.
+    fn judged_in(&self) -> Option<GroupGateway<'_>> {
+        self.namespace
+            .get()
+            .map(|namespace| self.gateway.of(namespace))
+    }
+
+    /// Whether the caller may read the payloads in responses, by what this node has applied.
+    fn may_read_payloads(&self) -> Result<bool, Refusal> {
+        let gateway = self.judged_in();
+        gateway.map_or(Ok(true), |gateway| gateway.has(Permission::RunPayloads))
+    }
+
+    /// Checks that the caller may still read the payloads that it reads.
+    fn check_payloads(&self) -> Result<(), Refusal> {
+        if !self.gateway.needs().may_redact() || self.is_redacted || self.may_read_payloads()? {
+            return Ok(());
+        }
+        let text = "expected a caller that may read payloads, but it has lost that permission";
+        Err(Refusal::new(RejectionCode::PermissionDenied, text)
+            .with_hint("repeat the call: its response then has no payloads"))
     }
 
     /// Records that a caller of this node has shown a valid token.

@@ -2,6 +2,8 @@
 
 use super::needs::Needs;
 use crate::limits::{CALLERS_WITHOUT_TOKEN_MAX, CALLS_WITHOUT_TOKEN_MEMORY};
+use flotilla_engine::BindingSubject;
+use flotilla_replica::Caller;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -20,10 +22,12 @@ pub(crate) struct CallsWithoutToken {
 }
 
 /// Which calls are counted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallKind {
     /// The address of the caller, or of the proxy in front of it; `None` if it is unknown.
     pub(crate) address: Option<IpAddr>,
+    /// The subject of its client certificate, if it has presented one.
+    pub(crate) subject: Option<BindingSubject>,
     /// What the call needs of its caller; `None` for the calls of further callers.
     pub(crate) needs: Option<Needs>,
 }
@@ -32,6 +36,7 @@ impl CallKind {
     /// Calls of more callers than are counted separately.
     const OTHER: Self = Self {
         address: None,
+        subject: None,
         needs: None,
     };
 }
@@ -52,7 +57,7 @@ impl CallsWithoutToken {
     }
 
     /// Counts one more call.
-    pub(super) fn record(&self, address: Option<IpAddr>, needs: Needs) {
+    pub(super) fn record(&self, caller: Option<&Caller>, needs: Needs) {
         let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         forget_old(&mut periods, now);
@@ -65,8 +70,10 @@ impl CallsWithoutToken {
         let Some(Period { counts, .. }) = periods.back_mut() else {
             return;
         };
+        let bound = caller.and_then(Caller::bound_actor);
         let kind = CallKind {
-            address,
+            address: caller.and_then(Caller::address),
+            subject: bound.map(|bound| bound.subject.clone()),
             needs: Some(needs),
         };
         let is_separate = counts.len() < CALLERS_WITHOUT_TOKEN_MAX || counts.contains_key(&kind);
@@ -80,7 +87,7 @@ impl CallsWithoutToken {
         forget_old(&mut periods, Instant::now());
         let mut sums = BTreeMap::new();
         for (kind, count) in periods.iter().flat_map(|one| &one.counts) {
-            *sums.entry(*kind).or_default() += count;
+            *sums.entry(kind.clone()).or_default() += count;
         }
         sums
     }
@@ -106,21 +113,29 @@ mod tests {
 
     const START: Needs = Needs::Credential;
 
-    fn address(number: u32) -> Option<IpAddr> {
-        Some(IpAddr::from(number.to_be_bytes()))
+    fn record(calls: &CallsWithoutToken, number: u32) {
+        let caller = Caller::default().with_address(address(number));
+        calls.record(Some(&caller), START);
+    }
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::from(number.to_be_bytes())
     }
 
     #[tokio::test(start_paused = true)]
     async fn calls_are_counted_for_an_hour() {
         let calls = CallsWithoutToken::new();
-        calls.record(address(1), START);
+        record(&calls, 1);
         tokio::time::advance(PERIOD).await;
-        calls.record(address(1), START);
-        calls.record(address(2), START);
+        record(&calls, 1);
+        record(&calls, 2);
         let of = |number| {
-            let needs = Some(START);
-            let address = address(number);
-            calls.counts().get(&CallKind { address, needs }).copied()
+            let kind = CallKind {
+                address: Some(address(number)),
+                subject: None,
+                needs: Some(START),
+            };
+            calls.counts().get(&kind).copied()
         };
         assert_eq!((of(1), of(2)), (Some(2), Some(1)));
         assert_eq!(calls.counted(), PERIOD);
@@ -136,9 +151,9 @@ mod tests {
         let calls = CallsWithoutToken::new();
         let callers = u32::try_from(CALLERS_WITHOUT_TOKEN_MAX).unwrap();
         for number in 0..callers + 2 {
-            calls.record(address(number), START);
+            record(&calls, number);
         }
-        calls.record(address(0), START);
+        record(&calls, 0);
         let counts = calls.counts();
         assert_eq!(counts.len(), CALLERS_WITHOUT_TOKEN_MAX + 1);
         assert_eq!(counts.get(&CallKind::OTHER), Some(&2));

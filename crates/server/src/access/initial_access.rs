@@ -166,6 +166,11 @@ impl InitialAccess {
         self.was_open.load(Ordering::Relaxed)
     }
 
+    /// Whether the cluster is open by these rows, or by what this node last read of its mode.
+    pub(super) fn is_open(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
+        Ok(self.is_initialized(reader)? && self.was_open())
+    }
+
     /// Whether callers from other machines may do everything without a token.
     pub(crate) fn is_open_beyond_loopback(&self) -> bool {
         self.is_beyond_loopback && self.was_open()
@@ -194,15 +199,15 @@ impl InitialAccess {
     pub(crate) fn check(&self, actor: &Actor, replica: &Replica) -> Result<(), Refusal> {
         let bootstrap = self.bootstrap.map(|bootstrap| bootstrap.id);
         match (actor, self.mode) {
-            (Actor::System, _) | (Actor::Anonymous, AccessMode::Open) => Ok(()),
+            (Actor::System, _) | (Actor::Anonymous | Actor::Bound(_), AccessMode::Open) => Ok(()),
             (Actor::Token(token), _) if Some(*token) == bootstrap => Ok(()),
-            (Actor::Anonymous, _) if self.awaits_formation(replica) => {
+            (Actor::Anonymous | Actor::Bound(_), _) if self.awaits_formation(replica) => {
                 let refusal = Refusal::from(Rejection::from(AccessRejection::CredentialMissing));
                 Err(refusal.with_hint(
                     "the formation of a closed cluster needs its bootstrap token: pass its file with --token-file",
                 ))
             }
-            (Actor::Anonymous | Actor::Token(_), _) => Err(not_initialized()),
+            (Actor::Anonymous | Actor::Token(_) | Actor::Bound(_), _) => Err(not_initialized()),
         }
     }
 }

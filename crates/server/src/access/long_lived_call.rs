@@ -1,9 +1,9 @@
-//! Long-lived calls end when the caller's credential becomes invalid (X22).
+//! Long-lived calls end when the caller's credential or its rights end (X22).
 
 use super::CallContext;
 use super::authenticate::has_secret;
 use crate::errors::Refusal;
-use flotilla_engine::{AccessRejection, Actor, TokenRecord, view};
+use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
 use std::future::pending;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use tokio::time::sleep;
 /// of this node.
 const EXPIRY_CHECK_MAX: Duration = Duration::from_secs(60);
 
-/// Waits until the credential of the caller has ended, because its token has expired, was revoked or got another secret, or
-/// because the cluster was closed, and returns why.
+/// Waits until the caller may no longer make the call, because its credential has expired, was revoked or got another secret,
+/// because its subject was blocked or lost its rights, or because the cluster was closed, and returns why.
 pub(crate) async fn credential_ended(context: &CallContext) -> Refusal {
     if *context.gateway.actor() == Actor::System {
         return pending().await;
@@ -51,9 +51,9 @@ async fn sleep_for(remaining: Option<Duration>) {
     }
 }
 
-/// Checks that the caller may still call, by what this node has applied.
+/// Checks that the caller may still make the call, by what this node has applied.
 fn check(context: &CallContext) -> Result<(), Refusal> {
-    context.gateway.home().check_credential()?;
+    context.check_again()?;
     let (Some(secret), Some(record)) = (context.secret(), token(context)?) else {
         return Ok(());
     };
@@ -63,19 +63,24 @@ fn check(context: &CallContext) -> Result<(), Refusal> {
     Err(AccessRejection::CredentialUnknown.into())
 }
 
-/// How long the caller's token, or the secret that it has shown, still lives; `None` without an end.
+/// How long the caller's credential, or the secret that it has shown, still lives; `None` without an end.
 fn remaining(context: &CallContext) -> Result<Option<Duration>, Refusal> {
-    let Some(record) = token(context)? else {
-        return Ok(None);
+    let end_ms = match context.gateway.actor() {
+        Actor::System | Actor::Anonymous => None,
+        Actor::Bound(bound) => Some(bound.ends_at_ms),
+        Actor::Token(_) => token(context)?.and_then(|record| end_ms(&record, context.secret())),
     };
-    let shown = context.secret();
+    let now_ms = context.gateway.now_ms();
+    Ok(end_ms.map(|end_ms| Duration::from_millis(end_ms.saturating_sub(now_ms))))
+}
+
+/// When the token, or the secret of it that the caller has shown, ends.
+fn end_ms(record: &TokenRecord, shown: Option<SecretHash>) -> Option<u64> {
     let former = record
         .former_secret
         .filter(|(former, _)| Some(*former) == shown);
     let ends = [record.expires_at_ms, former.map(|(_, end_ms)| end_ms)];
-    let now_ms = context.gateway.now_ms();
-    let end_ms = ends.into_iter().flatten().min();
-    Ok(end_ms.map(|end_ms| Duration::from_millis(end_ms.saturating_sub(now_ms))))
+    ends.into_iter().flatten().min()
 }
 
 /// The caller's token, as this node has it.

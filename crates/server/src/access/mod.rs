@@ -21,8 +21,7 @@ pub use bootstrap_token::{ensure_bootstrap_token, generate_bootstrap_token};
 pub use recovery::{AccessRecovery, AccessRecoveryRequest};
 
 pub(crate) use call_context::CallContext;
-pub(crate) use caller_checks::CallerChecks;
-pub(crate) use calls_without_token::CallKind;
+pub(crate) use caller_checks::{CallerChecks, certificate_missing};
 pub(crate) use initial_access::{InitialAccess, InitialAccessConfig, not_initialized};
 pub(crate) use long_lived_call::credential_ended;
 pub(crate) use needs::Needs;

@@ -18,6 +18,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Which callers must present a client certificate to a node with TLS (X11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// Those without a token.
+    Optional,
+    /// All callers.
+    Required,
+}
+
 /// The configuration of a node. The defaults describe a single node on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -58,7 +67,10 @@ pub struct ServerConfig {
     /// A file with the secret keys that all nodes share; the same on all nodes, and checked for changes while a node runs. A
     /// closed cluster needs it. Without it, a single node generates the keys and writes them to its data directory.
     pub keyring_file: Option<PathBuf>,
-    /// Requires a token for every call at this node, even if the cluster is open. While a voter has it, the cluster cannot be
+    /// Whether every caller must present a client certificate, with TLS: `required`, or `optional` if a token suffices.
+    #[serde(deserialize_with = "client_certificates")]
+    pub client_certificates: ClientCertificates,
+    /// Requires a token or a client certificate for every call at this node, even if the cluster is open. While a voter has it, the cluster cannot be
     /// opened.
     pub require_token: bool,
     /// Serves `/metrics` without a token, even if the cluster is closed.
@@ -165,6 +177,11 @@ pub enum ConfigInvalid {
         /// The configured address.
         found: SocketAddr,
     },
+    /// Clients cannot present a certificate, because the node does not use TLS.
+    #[error(
+        "expected `tls_cert`, `tls_key` and `tls_ca`, because `client_certificates` is `required`, but they are not given"
+    )]
+    ClientCertificatesWithoutTls,
     /// Only some of the three TLS files are configured.
     #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
     TlsIncomplete {
@@ -221,6 +238,7 @@ impl Default for ServerConfig {
             access: AccessMode::Closed,
             bootstrap_token_file: None,
             keyring_file: None,
+            client_certificates: ClientCertificates::Optional,
             require_token: false,
             metrics_public: false,
             insecure: false,
@@ -245,7 +263,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 28] = [
+    pub const KEYS: [&str; 29] = [
         "node_id",
         "listen",
         "http_listen",
@@ -258,6 +276,7 @@ impl ServerConfig {
         "peer_names",
         "access",
         "bootstrap_token_file",
+        "client_certificates",
         "require_token",
         "metrics_public",
         "insecure",
@@ -358,6 +377,9 @@ impl ServerConfig {
             ("tls_ca", &self.tls_ca),
         ];
         let is_plain = files.iter().all(|(_, file)| file.is_none());
+        if is_plain && self.client_certificates == ClientCertificates::Required {
+            return Err(ConfigInvalid::ClientCertificatesWithoutTls);
+        }
         match files.into_iter().find(|(_, file)| file.is_none()) {
             Some((missing, _)) if !is_plain => Err(ConfigInvalid::TlsIncomplete { missing }),
             Some(_) | None => Ok(()),
@@ -483,7 +505,7 @@ impl ConfigInvalid {
                 "remove `access`, which only a new cluster reads; listen on loopback addresses; or pass `--insecure` to give \
                  full control to every caller that can reach the node",
             ),
-            Self::TlsIncomplete { .. } => {
+            Self::TlsIncomplete { .. } | Self::ClientCertificatesWithoutTls => {
                 Some("`flo cert dev DIR` makes all three files for a test cluster")
             }
             Self::NodeIdZero
@@ -502,6 +524,18 @@ impl ConfigInvalid {
                 Some("without it, the node takes the limit of its control group or machine")
             }
         }
+    }
+}
+
+fn client_certificates<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ClientCertificates, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "optional" => Ok(ClientCertificates::Optional),
+        "required" => Ok(ClientCertificates::Required),
+        other => Err(D::Error::custom(format!(
+            "expected `client_certificates` to be `optional` or `required`, but it is {other:?}"
+        ))),
     }
 }
 
@@ -617,6 +651,10 @@ mod tests {
             ),
             (json!({"data_dir": ""}), "`data_dir`"),
             (json!({"max_memory_bytes": 1}), "at least 268435456"),
+            (
+                json!({"client_certificates": "required"}),
+                "because `client_certificates` is `required`",
+            ),
             (
                 json!({"tls_cert": "a", "tls_ca": "b"}),
                 "`tls_key` is not given",

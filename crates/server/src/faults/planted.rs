@@ -60,7 +60,7 @@ fn planted() -> Option<Bug> {
 /// On whose behalf a call is served.
 pub(crate) fn served_for(actor: Actor) -> Actor {
     match actor {
-        Actor::Token(_) if has(Bug::LostActor) => Actor::Anonymous,
+        Actor::Token(_) | Actor::Bound(_) if has(Bug::LostActor) => Actor::Anonymous,
         actor => actor,
     }
 }

@@ -93,7 +93,7 @@ impl LeaderClients {
         } else {
             let channel_use = match actor.0 {
                 Actor::System => ChannelUse::EmbeddedWorkers,
-                Actor::Anonymous | Actor::Token(_) => ChannelUse::ForwardedPolls,
+                Actor::Anonymous | Actor::Token(_) | Actor::Bound(_) => ChannelUse::ForwardedPolls,
             };
             let channel = self.channel(&leader.peer_address, channel_use)?;
             BoxCloneSyncService::new(channel.map_err(|error| Status::from_error(error.into())))

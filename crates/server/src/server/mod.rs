@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
 use crate::secret_file::SecretFileError;
 use crate::slow_commands::SlowCommands;
-use crate::tls::{self, Port, Tls};
+use crate::tls::{self, Port, Tls, TlsRequirements};
 use crate::traces::Tracer;
 use crate::watch::Watchers;
 use crate::{embedded, faults, health, http, traces, watch};
@@ -460,7 +460,11 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
     let Some(files) = config.tls_files() else {
         return Ok(None);
     };
-    Ok(Some(Arc::new(Tls::load(files, config.own_hosts())?)))
+    let requirements = TlsRequirements {
+        hosts: config.own_hosts(),
+        client_certificates: config.client_certificates,
+    };
+    Ok(Some(Arc::new(Tls::load(files, requirements)?)))
 }
 
 /// How the node connects to others and accepts connections at a port.

@@ -90,11 +90,12 @@ async fn list(
 ) -> Result<v1::ListNamespacesResponse, Refusal> {
     let page = request::page(request.limit, &request.page_token)?;
     let actor = context.gateway.actor().clone();
+    let now_ms = context.node_gateway.now_ms();
     let list = move |reader: &dyn Reader| {
         let mut found = view::namespaces(reader, page.range())?;
         let mut shown = Vec::with_capacity(found.items.len());
         for item in found.items {
-            if view::has_grant_in(reader, &actor, &item.0)? {
+            if view::has_grant_in(reader, now_ms, (&actor, &item.0))? {
                 shown.push(item);
             }
         }

@@ -103,20 +103,21 @@ impl Judge {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// When the certificate expires. In seconds since 1970.
-    ///
-    /// # Errors
-    /// The reason for rejection.
-    pub(super) fn not_after_seconds(&self, own: &CertificateDer<'_>) -> Result<u64, Error> {
-        // Only an error reveals the date. No certificate is valid that late, and validity is
-        // checked first.
-        let end_of_time = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
-        match self.check(own, &[], Usage::Server, end_of_time) {
-            Err(Error::CertExpired { not_after, .. }) => Ok(not_after.as_secs()),
-            Err(error) => Err(error),
-            Ok(()) => Ok(u64::MAX),
-        }
+/// When a certificate that names the usage expires. In seconds since 1970.
+///
+/// # Errors
+/// The reason for rejection.
+pub(super) fn not_after_seconds(own: &CertificateDer<'_>, usage: Usage) -> Result<u64, Error> {
+    let own = EndEntityCert::try_from(own)?;
+    // Only an error reveals the date. No certificate is valid that late, and validity is checked first.
+    let end_of_time = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+    let named = KeyUsage::required(usage.identifier());
+    match own.verify_for_usage(&[], &[], &[], end_of_time, named, None, None) {
+        Err(Error::CertExpired { not_after, .. }) => Ok(not_after.as_secs()),
+        Err(error) => Err(error),
+        Ok(_) => Ok(u64::MAX),
     }
 }
 

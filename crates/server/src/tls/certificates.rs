@@ -2,10 +2,11 @@
 //! easy to diagnose.
 
 use super::caller::is_valid_for;
-use super::certificate::{Judge, Usage, describe};
+use super::certificate::{Judge, Usage, describe, not_after_seconds};
 use super::client_verifier::ClientVerifier;
 use super::server_verifier::ServerVerifier;
-use super::{Port, TlsFiles, TlsInvalid};
+use super::{Port, TlsFiles, TlsInvalid, TlsRequirements};
+use crate::config::ClientCertificates;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -76,14 +77,14 @@ impl Contents {
 }
 
 impl Certificates {
-    /// Makes the configurations for a node that others reach under `hosts`.
+    /// Makes the configurations for a node with these requirements.
     ///
     /// # Errors
     /// [`TlsInvalid`] names the first error.
     pub(super) fn new(
         contents: Contents,
         files: &TlsFiles,
-        hosts: &[(&'static str, String)],
+        requirements: &TlsRequirements,
         now: SystemTime,
     ) -> Result<Self, TlsInvalid> {
         let provider = Arc::new(ring::default_provider());
@@ -93,7 +94,7 @@ impl Certificates {
             algorithms: provider.signature_verification_algorithms,
         };
         let not_after_seconds = check_own(&judge, &chain, files, now)?;
-        check_hosts(&chain, files, hosts)?;
+        check_hosts(&chain, files, &requirements.hosts)?;
         let own = Arc::new(own_key(chain, &contents, files, &provider)?);
         let Verifiers { clients, servers } = verifiers(&judge, files, &provider)?;
         let client_verifier = |usages, is_mandatory| {
@@ -111,11 +112,12 @@ impl Certificates {
                 usages,
             })
         };
+        let is_required = requirements.client_certificates == ClientCertificates::Required;
         let server = |verifier: Arc<dyn ClientCertVerifier>, protocols: &[&[u8]]| {
             server_config(&provider, verifier, own.clone(), protocols)
         };
         Ok(Self {
-            clients: server(client_verifier(&[Usage::Client], true), &[HTTP_2]),
+            clients: server(client_verifier(&[Usage::Client], is_required), &[HTTP_2]),
             peers: server(client_verifier(&Usage::ALL, true), &[HTTP_2]),
             http: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
             admin: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
@@ -209,8 +211,7 @@ fn check_own(
                 other => malformed("tls_cert", &files.cert, CERTIFICATES, other.to_string()),
             })?;
     }
-    judge
-        .not_after_seconds(&chain[0])
+    not_after_seconds(&chain[0], Usage::Server)
         .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))
 }
 

@@ -31,6 +31,7 @@ use self::certificate::describe;
 use self::certificates::{Certificates, Contents};
 use self::log_throttle::{LogThrottle, RefusedCaller};
 use self::refusal::{Kind, words};
+use crate::config::ClientCertificates;
 use crate::limits::HANDSHAKE_DEADLINE;
 use std::io;
 use std::net::SocketAddr;
@@ -53,16 +54,25 @@ pub(crate) struct TlsFiles {
     pub(crate) ca: PathBuf,
 }
 
+/// What a node's certificate must be valid for, and what the node requires of its callers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TlsRequirements {
+    /// The hosts that others use to connect to the node, with the configuration keys that set them.
+    pub(crate) hosts: Vec<(&'static str, String)>,
+    /// Which callers must present a client certificate.
+    pub(crate) client_certificates: ClientCertificates,
+}
+
 /// The ports of a node, by who may connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Port {
-    /// Clients, with a certificate.
+    /// Clients, with a certificate or a token; all with a certificate if the configuration requires it.
     Clients,
     /// Nodes, with a certificate that is valid for a server too.
     Peers,
     /// Anyone, with or without a certificate: probes and Prometheus have none, and a call may show a token instead.
     Http,
-    /// Probes and Prometheus without a certificate, operators with one.
+    /// Probes, Prometheus and operators, with or without a certificate.
     Admin,
 }
 
@@ -82,8 +92,7 @@ impl Port {
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
-    /// The hosts that others use to connect to the node, with the configuration keys that set them.
-    hosts: Vec<(&'static str, String)>,
+    requirements: TlsRequirements,
     // A std lock and not tokio's because it is never held across an await.
     current: RwLock<Arc<Certificates>>,
     /// The refused callers, for the log. A std lock for the same reason.
@@ -91,19 +100,16 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Loads the files of a node that others reach under these hosts.
+    /// Loads the files of a node with these requirements.
     ///
     /// # Errors
     /// [`TlsInvalid`] if a node cannot use them.
-    pub(crate) fn load(
-        files: TlsFiles,
-        hosts: Vec<(&'static str, String)>,
-    ) -> Result<Self, TlsInvalid> {
+    pub(crate) fn load(files: TlsFiles, requirements: TlsRequirements) -> Result<Self, TlsInvalid> {
         let contents = Contents::read(&files)?;
-        let certificates = Certificates::new(contents, &files, &hosts, SystemTime::now())?;
+        let certificates = Certificates::new(contents, &files, &requirements, SystemTime::now())?;
         Ok(Self {
             files,
-            hosts,
+            requirements,
             current: RwLock::new(Arc::new(certificates)),
             refused: Mutex::new(LogThrottle::new()),
         })
@@ -128,8 +134,9 @@ impl Tls {
         if self.current().contents == contents {
             return Ok(false);
         }
+        let requirements = &self.requirements;
         let certificates =
-            Certificates::new(contents, &self.files, &self.hosts, SystemTime::now())?;
+            Certificates::new(contents, &self.files, requirements, SystemTime::now())?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(certificates);
         Ok(true)

@@ -1,13 +1,14 @@
 //! Which files are refused, how files are renewed, and which callers each port accepts.
 
 use super::*;
+use crate::config::ClientCertificates;
 use crate::connections::{Admission, Bounds, NodeSockets};
 use flotilla_replica::Sockets;
 use futures::StreamExt;
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, date_time_ymd,
+    KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 use std::fs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,6 +29,14 @@ const BOTH: [ExtendedKeyUsagePurpose; 2] = [ServerAuth, ClientAuth];
 struct Folder {
     dir: tempfile::TempDir,
     authority: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// What a node at these hosts requires.
+fn at(hosts: Vec<(&'static str, String)>) -> TlsRequirements {
+    TlsRequirements {
+        hosts,
+        client_certificates: ClientCertificates::Required,
+    }
 }
 
 impl Folder {
@@ -97,7 +106,10 @@ impl Folder {
     }
 
     fn load(&self, name: &str) -> Result<Tls, TlsInvalid> {
-        Tls::load(self.files(name), vec![("listen", "127.0.0.1".to_owned())])
+        Tls::load(
+            self.files(name),
+            at(vec![("listen", "127.0.0.1".to_owned())]),
+        )
     }
 
     fn refused(&self, name: &str) -> String {
@@ -140,7 +152,7 @@ fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason()
     folder.issue("no-usage", &[], |_| {});
     assert!(folder.refused("no-usage").contains("serverAuth"));
     let elsewhere = vec![("advertise", "flo-1".to_owned())];
-    let other = Tls::load(folder.files("node"), elsewhere).unwrap_err();
+    let other = Tls::load(folder.files("node"), at(elsewhere)).unwrap_err();
     assert!(
         other
             .to_string()
@@ -151,13 +163,13 @@ fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason()
         key: folder.path("server-key.pem"),
         ..folder.files("node")
     };
-    let mixed = Tls::load(mixed, Vec::new()).unwrap_err();
+    let mixed = Tls::load(mixed, at(Vec::new())).unwrap_err();
     assert!(matches!(mixed, TlsInvalid::KeyMismatch { .. }), "{mixed}");
     let gone = TlsFiles {
         ca: folder.path("gone.pem"),
         ..folder.files("node")
     };
-    let gone = Tls::load(gone, Vec::new()).unwrap_err();
+    let gone = Tls::load(gone, at(Vec::new())).unwrap_err();
     assert!(matches!(gone, TlsInvalid::Unreadable { .. }), "{gone}");
     let others = Folder::new();
     fs::copy(others.path("ca.pem"), folder.path("ca.pem")).unwrap();
@@ -456,4 +468,39 @@ async fn every_refused_connection_is_logged_with_its_reason() {
         let told = told.await;
         assert!(told.contains(expected), "{name:?}: {told}");
     }
+}
+
+#[test]
+fn the_subject_of_a_certificate_is_its_first_uri_or_else_its_first_name() {
+    let folder = Folder::new();
+    let subject = |names: &[SanType]| {
+        folder.issue("client", &[ClientAuth], |params| {
+            params.subject_alt_names = names.to_vec();
+            params.not_after = date_time_ymd(2100, 1, 1);
+        });
+        let pem = fs::read(folder.path("client.pem")).unwrap();
+        let certificate = CertificateDer::from_pem_slice(&pem).unwrap();
+        super::caller::bound_actor(&certificate)
+    };
+    let uri = |text: &str| SanType::URI(text.try_into().unwrap());
+    let dns = |text: &str| SanType::DnsName(text.try_into().unwrap());
+    let text = |names: &[SanType]| subject(names).map(|bound| bound.subject.to_string());
+    let expected = Some("cert:uri:spiffe://shop/a".to_owned());
+    assert_eq!(
+        text(&[dns("till"), uri("spiffe://shop/b"), uri("spiffe://shop/a")]),
+        expected
+    );
+    assert_eq!(
+        text(&[dns("till"), dns("bar")]),
+        Some("cert:dns:bar".to_owned())
+    );
+    // A name that is too long is none.
+    let long = format!("spiffe://a{}", "x".repeat(256));
+    assert_eq!(
+        text(&[uri(&long), dns("till")]),
+        Some("cert:dns:till".to_owned())
+    );
+    assert_eq!(text(&[]), None);
+    let ends_at_ms = subject(&[dns("till")]).map(|bound| bound.ends_at_ms);
+    assert_eq!(ends_at_ms, Some(4_102_444_800_000));
 }

@@ -58,7 +58,7 @@ impl Handshake {
 
     /// Opens the worker's poll.
     pub(super) fn open(self, context: &CallContext, hub: &Arc<Hub>) -> Result<Session, Refusal> {
-        let group = context.gateway.of(&self.poller.key.namespace);
+        let group = context.judge_in(&self.poller.key.namespace);
         // The worker may have been registered with another credential.
         group.check_here()?;
         let replica = group.replica();

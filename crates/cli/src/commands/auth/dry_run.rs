@@ -42,18 +42,21 @@ struct CallsRow {
     node_id: u64,
     /// `None` for the calls of callers that the node does not count separately.
     address: Option<String>,
+    /// The subject of the client certificate, which has no rights; `None` without a certificate.
+    subject: Option<String>,
     permission: Option<String>,
     count: u64,
 }
 
 impl Row for CallsRow {
-    const HEADINGS: &'static [&'static str] = &["NODE", "ADDRESS", "NEEDS", "CALLS"];
+    const HEADINGS: &'static [&'static str] = &["NODE", "ADDRESS", "CERTIFICATE", "NEEDS", "CALLS"];
 
     fn cells(&self) -> Vec<String> {
         let others = || "others".to_owned();
         vec![
             self.node_id.to_string(),
             self.address.clone().unwrap_or_else(others),
+            self.subject.clone().unwrap_or_default(),
             self.permission.clone().unwrap_or_default(),
             self.count.to_string(),
         ]
@@ -101,10 +104,12 @@ impl DryRunView {
                 address,
                 permission,
                 count,
+                subject,
             } = row;
             CallsRow {
                 node_id,
                 address: Some(address).filter(|text| !text.is_empty()),
+                subject: Some(subject).filter(|text| !text.is_empty()),
                 permission: Some(permission).filter(|text| !text.is_empty()),
                 count,
             }
@@ -117,7 +122,7 @@ impl DryRunView {
             parts.push("the cluster is already closed".to_owned());
         }
         if self.calls.is_empty() {
-            parts.push("no node has served a caller without a token".to_owned());
+            parts.push("no node has counted a call that a closed cluster would refuse".to_owned());
         } else {
             let heading = "a closed cluster would have refused these calls:";
             parts.push(format!("{heading}\n\n{}\n", table(&self.calls)));
@@ -168,6 +173,10 @@ mod tests {
             address: address.to_owned(),
             permission: permission.to_owned(),
             count,
+            subject: match address {
+                "" => String::new(),
+                _ => "cert:dns:till".to_owned(),
+            },
         };
         let mut view = DryRunView {
             mode: "open",
@@ -188,14 +197,14 @@ mod tests {
         expect![[r#"
             a closed cluster would have refused these calls:
 
-            NODE  ADDRESS   NEEDS      CALLS
-            1     10.0.0.7  run.start  1200
-            1     others               3
+            NODE  ADDRESS   CERTIFICATE    NEEDS      CALLS
+            1     10.0.0.7  cert:dns:till  run.start  1200
+            1     others                              3
 
             node 1 has counted calls for 60 min; up to 2 smaller rows are omitted
             the calls of node 2 are unknown: it does not respond
             `flo auth enable` needs a token that permits `access.write`: pass it with --token-file"#]].assert_eq(&view.text(false));
-        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"error":null,"requires_token":false,"omitted_count":2},{"node_id":2,"counted_ms":null,"error":"it does not respond","requires_token":false,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","permission":"run.start","count":1200},{"node_id":1,"address":null,"permission":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"error":null,"requires_token":false,"omitted_count":2},{"node_id":2,"counted_ms":null,"error":"it does not respond","requires_token":false,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","subject":"cert:dns:till","permission":"run.start","count":1200},{"node_id":1,"address":null,"subject":null,"permission":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 
     #[test]
@@ -209,7 +218,7 @@ mod tests {
         view.add(1, Ok(NodeInspection::default()));
         expect![[r#"
             the cluster is already closed
-            no node has served a caller without a token
+            no node has counted a call that a closed cluster would refuse
             node 1 has counted calls for 0 min"#]]
         .assert_eq(&view.text(true));
     }

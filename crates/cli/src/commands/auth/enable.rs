@@ -13,7 +13,7 @@ Examples:
   flo auth enable --dry-run --token-file root.token
   flo auth enable --token-file root.token";
 
-/// Close the cluster: require an API token for every call
+/// Close the cluster: require a credential for every call
 ///
 /// You must pass a token that permits `access.write`, so that you do not lock yourself out. With --dry-run, the command
 /// changes nothing. It shows the calls of the last hour that a closed cluster would have refused, as counted by each node.

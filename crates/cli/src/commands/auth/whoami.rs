@@ -3,12 +3,12 @@
 use super::mode;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::views::TokenView;
+use crate::views::{SubjectView, TokenView};
 use clap::Args;
 use flotilla_client::v1::WhoAmIRequest;
 use serde::Serialize;
 
-/// Show the token that you use and what it may do
+/// Show the token or the client certificate that you use, and what it may do
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo auth whoami --token-file till.token")]
 pub(crate) struct WhoAmI {}
@@ -17,6 +17,7 @@ pub(crate) struct WhoAmI {}
 struct CallerView {
     mode: &'static str,
     token: Option<TokenView>,
+    subject: Option<SubjectView>,
 }
 
 impl WhoAmI {
@@ -25,11 +26,13 @@ impl WhoAmI {
         let view = CallerView {
             mode: mode::name(caller.mode()),
             token: caller.token.map(TokenView::from),
+            subject: caller.subject.map(SubjectView::from),
         };
         session.output.value(&view, |view| {
-            let who = match &view.token {
-                Some(token) => token.text(),
-                None => "no token: you may do everything".to_owned(),
+            let who = match (&view.token, &view.subject) {
+                (Some(token), _) => token.text(),
+                (None, Some(subject)) => subject.text(),
+                (None, None) => "no credential in use: you may do everything".to_owned(),
             };
             format!("{who}\nthe cluster is {}", view.mode)
         })

@@ -24,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   flo cert dev certs
   flo cert dev certs --host flo-1.example.com --host 10.0.0.1
+  flo cert dev certs --client till.shop.example
 
 The files:
   ca.pem, ca-key.pem          the authority; kept if they exist
@@ -46,6 +47,10 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "NAME|IP", value_delimiter = ',')]
     host: Vec<String>,
 
+    /// Name in the client's certificate, which `flo auth bind cert:dns:NAME` gives rights
+    #[arg(long, value_name = "NAME", default_value = "client")]
+    client: String,
+
     /// Validity of the certificates in days
     #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u16).range(1..=3650))]
     days: u16,
@@ -61,6 +66,8 @@ struct MadeView {
     node_key: PathBuf,
     client: PathBuf,
     client_key: PathBuf,
+    /// The name in the client's certificate.
+    client_name: String,
     hosts: Vec<String>,
     days: u16,
 }
@@ -87,7 +94,7 @@ impl Dev {
         };
         let client = Holder {
             name: "Flotilla client",
-            hosts: Vec::new(),
+            hosts: vec![self.client.clone()],
             usages: vec![ClientAuth],
         };
         // Both certificates are made before the first is written.
@@ -104,6 +111,7 @@ impl Dev {
             node_key: dir.join(NODE.1),
             client: dir.join(CLIENT.0),
             client_key: dir.join(CLIENT.1),
+            client_name: self.client,
             hosts,
             days: self.days,
         };
@@ -120,13 +128,14 @@ impl MadeView {
         format!(
             "{ca}: the authority, {authority}\n\
              {node}, {node_key}: for nodes at {}, {} days\n\
-             {client}, {client_key}: for clients, {} days\n\
+             {client}, {client_key}: for the client cert:dns:{}, {} days\n\
              a node:\n  \
              flo server --tls-cert {node} --tls-key {node_key} --tls-ca {ca}\n\
              a client:\n  \
              flo cluster health --tls-cert {client} --tls-key {client_key} --tls-ca {ca}",
             self.hosts.join(", "),
             self.days,
+            self.client_name,
             self.days,
         )
     }

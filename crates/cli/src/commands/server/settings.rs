@@ -135,8 +135,19 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     keyring_file: Option<PathBuf>,
 
-    /// Require a token for every call at this node, even if the cluster is open. While a voter has this setting, `flo auth disable`
-    /// is refused
+    /// Client certificates with TLS: `optional` if a token suffices, or `required` if callers need one even with a token
+    /// [default: optional]
+    #[arg(
+        long,
+        env = "FLO_CLIENT_CERTIFICATES",
+        hide_env_values = true,
+        value_name = "WHEN"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_certificates: Option<String>,
+
+    /// Require a token or a client certificate for every call at this node, even if the cluster is open. While a voter has this
+    /// setting, `flo auth disable` is refused
     #[arg(
         long,
         env = "FLO_REQUIRE_TOKEN",
@@ -385,6 +396,7 @@ mod tests {
             data_dir: Some("d".into()),
             peers: Some("3=a:3".to_owned()),
             join: Some("b:3".to_owned()),
+            client_certificates: Some("required".to_owned()),
             require_token: Some(true),
             metrics_public: Some(true),
             insecure: Some(true),

@@ -1,6 +1,7 @@
 //! `flo token create`.
 
 use super::scope::Scope;
+use crate::commands::rights::Rights;
 use crate::failure::Failure;
 use crate::period;
 use crate::session::Session;
@@ -31,9 +32,8 @@ pub(crate) struct Create {
     /// Name of the token, for people
     name: String,
 
-    /// Role of the token; repeat it for several. Without @NAMESPACE it holds in the namespace of the token
-    #[arg(long = "role", value_name = "ROLE[@NAMESPACE]", required = true)]
-    roles: Vec<String>,
+    #[command(flatten)]
+    rights: Rights,
 
     /// Lifetime, such as 30d, or `none` for a token that does not expire
     #[arg(long, value_name = "TIME", value_parser = Lifetime::parse, default_value = "90d")]
@@ -47,10 +47,6 @@ pub(crate) struct Create {
         hide_default_value = true
     )]
     identity: String,
-
-    /// Approver role of the token, for steps with `approvers: ["role:ROLE"]`; repeat it for several
-    #[arg(long, value_name = "ROLE")]
-    approves: Vec<String>,
 
     #[command(flatten)]
     scope: Scope,
@@ -77,23 +73,20 @@ impl Create {
         let created = if self.scope.cluster {
             let request = CreateClusterTokenRequest {
                 name: self.name,
-                grants: self.roles,
+                grants: self.rights.roles,
                 identity: self.identity,
-                approves: self.approves,
+                approves: self.rights.approves,
                 ttl_ms,
                 secret_sha256,
                 ..CreateClusterTokenRequest::default()
             };
             client.create_cluster_token(request).await?
         } else {
-            let grants = self.roles.into_iter();
             let request = CreateTokenRequest {
                 name: self.name,
-                grants: grants
-                    .map(|role| in_namespace(role, client.namespace()))
-                    .collect(),
+                grants: self.rights.grants_in(client.namespace()),
                 identity: self.identity,
-                approves: self.approves,
+                approves: self.rights.approves,
                 ttl_ms,
                 secret_sha256,
                 ..CreateTokenRequest::default()
@@ -103,17 +96,4 @@ impl Create {
         let view = NewTokenView::new(secret, created);
         session.output.value(&view, |view| view.secret.clone())
     }
-}
-
-/// The grant of a role: where none is given, in the namespace.
-fn in_namespace(role: String, namespace: &str) -> String {
-    if role.contains('@') {
-        return role;
-    }
-    let namespace = if namespace.is_empty() {
-        "default"
-    } else {
-        namespace
-    };
-    format!("{role}@{namespace}")
 }

@@ -16,7 +16,7 @@ pub(crate) fn secret() -> SecretHash {
     SecretHash([7; 32])
 }
 
-fn grants() -> Vec<Grant> {
+pub(super) fn grants() -> Vec<Grant> {
     let in_namespaces = |role, pattern| Grant::InNamespaces { role, pattern };
     vec![
         in_namespaces(NamespaceRole::Worker, NamespacePattern::All),
@@ -58,7 +58,7 @@ pub(crate) fn api_token_record() -> TokenRecord {
 
 /// One command of each kind, in the order of the enum.
 pub(crate) fn bodies() -> Vec<Body> {
-    vec![
+    let mut bodies = vec![
         Body::InitializeAccess(InitializeAccess {
             mode: AccessMode::Closed,
             bootstrap: Some(BootstrapToken {
@@ -98,5 +98,7 @@ pub(crate) fn bodies() -> Vec<Body> {
         Body::RecordTokenUses(RecordTokenUses {
             tokens: vec![api_token()],
         }),
-    ]
+    ];
+    bodies.extend(super::bindings::bodies());
+    bodies
 }

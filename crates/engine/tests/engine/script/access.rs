@@ -4,18 +4,29 @@ use super::line::Line;
 use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::{ApproverRole, Identity, Namespace, TokenId, TokenName};
-use flotilla_engine::reply::TokenCreated;
-use flotilla_engine::rows::{Access, TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensEnding};
+use flotilla_engine::rows::{
+    Access, BindingCounts, BindingRecord, Bindings, BindingsByScope, BlockRecord,
+    BlockedSubjectCount, BlockedSubjects, TokenCounts, TokenRecord, TokenSecrets, Tokens,
+    TokensEnding,
+};
 use flotilla_engine::{
-    AccessMode, Actor, Body, BootstrapToken, CommandScope, CreateToken, Grant, InitializeAccess,
-    RecordTokenUses, RecoverAccess, RevokeToken, RotateToken, SecretHash, SetAccessMode,
+    AccessMode, Actor, BindSubject, BindingSubject, BlockSubject, Body, BootstrapToken, BoundActor,
+    CommandScope, CreateToken, Grant, InitializeAccess, RecordTokenUses, RecoverAccess, Reply,
+    RevokeToken, RotateToken, SecretHash, SetAccessMode, UnbindSubject, UnblockSubject,
 };
 
-/// `system`, `anonymous`, or the number of a token.
+/// When the proof of a subject expires.
+const ENDS_AT_MS: u64 = 1_000_000;
+
+/// `system`, `anonymous`, the number of a token, or a subject, whose proof expires at `ENDS_AT_MS`.
 pub(super) fn actor(name: &str) -> Actor {
     match name {
         "system" => Actor::System,
         "anonymous" => Actor::Anonymous,
+        subject if subject.contains(':') => Actor::Bound(BoundActor {
+            subject: binding_subject(subject),
+            ends_at_ms: ENDS_AT_MS,
+        }),
         number => Actor::Token(token(
             number.parse().expect("an actor or the number of a token"),
         )),
@@ -23,7 +34,8 @@ pub(super) fn actor(name: &str) -> Actor {
 }
 
 /// `initialize-access MODE bootstrap=N`, `recover-access N`, `set-access MODE`, `create-token N NAME grants=A,B approves=A,B ttl=MS identity=I secret=N cluster`,
-/// `rotate-token N secret=N overlap=MS cluster`, `revoke-token N cluster`. Without `cluster`, the tokens are those of the
+/// `rotate-token N secret=N overlap=MS cluster`, `revoke-token N cluster`, `bind SUBJECT grants=A,B approves=A,B cluster`,
+/// `unbind SUBJECT cluster`, `block SUBJECT ends=MS`, `unblock SUBJECT`. Without `cluster`, the tokens are those of the
 /// namespace that `namespace=` names. A token has the secret with its number unless `secret=` gives another.
 pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Option<Body> {
     Some(match verb {
@@ -79,13 +91,37 @@ pub(super) fn command(verb: &str, namespace: &Namespace, line: &mut Line) -> Opt
             id: token(line.next_number()),
             scope: scope(namespace, line),
         }),
+        _ => return of_subject(verb, namespace, line),
+    })
+}
+
+/// A command about a subject.
+fn of_subject(verb: &str, namespace: &Namespace, line: &mut Line) -> Option<Body> {
+    Some(match verb {
+        "bind" => Body::BindSubject(Box::new(BindSubject {
+            subject: binding_subject(&line.word()),
+            scope: scope(namespace, line),
+            grants: grants(line),
+            approves: approves(line),
+        })),
+        "unbind" => Body::UnbindSubject(UnbindSubject {
+            subject: binding_subject(&line.word()),
+            scope: scope(namespace, line),
+        }),
+        "block" => Body::BlockSubject(BlockSubject {
+            subject: binding_subject(&line.word()),
+            ends_at_ms: line.number("ends"),
+        }),
+        "unblock" => Body::UnblockSubject(UnblockSubject {
+            subject: binding_subject(&line.word()),
+        }),
         _ => return None,
     })
 }
 
-pub(super) const QUESTIONS: [&str; 2] = ["access", "tokens"];
+pub(super) const QUESTIONS: [&str; 3] = ["access", "bindings", "tokens"];
 
-/// `access`, `tokens`
+/// `access`, `bindings`, `tokens`
 pub(super) fn answer(world: &World, verb: &str) -> Option<String> {
     Some(match verb {
         "access" => match world.read::<Access>(&()) {
@@ -95,6 +131,29 @@ pub(super) fn answer(world: &World, verb: &str) -> Option<String> {
                 format!("{mode}, revision {revision}\n")
             }
         },
+        "bindings" => {
+            let rows = world.rows::<Bindings>();
+            let bindings: String = rows
+                .iter()
+                .map(|(key, record)| binding_row(key, record))
+                .collect();
+            let rows = world.rows::<BlockedSubjects>();
+            let blocks: String = rows
+                .iter()
+                .map(|(subject, record)| block_row(subject, record))
+                .collect();
+            let counts: Vec<_> = world
+                .rows::<BindingCounts>()
+                .iter()
+                .map(|(scope, count)| format!("{:?} {count}", scope.as_str()))
+                .collect();
+            let listed = world.rows::<BindingsByScope>().len();
+            let blocked = world.read::<BlockedSubjectCount>(&()).unwrap_or_default();
+            format!(
+                "{bindings}{blocks}{}; {listed} listed, {blocked} blocked\n",
+                counts.join(", ")
+            )
+        }
         "tokens" => {
             let rows = world.rows::<Tokens>();
             let tokens: String = rows.iter().map(|(id, record)| row(*id, record)).collect();
@@ -114,10 +173,42 @@ pub(super) fn answer(world: &World, verb: &str) -> Option<String> {
     })
 }
 
-/// The reply to `create-token`.
-pub(super) fn created(created: &TokenCreated) -> String {
-    let expires = option(", expires ", &created.expires_at_ms);
-    format!("token {}{expires}", created.id)
+fn binding_row(
+    (subject, scope): &(BindingSubject, CommandScope),
+    record: &BindingRecord,
+) -> String {
+    let grants: Vec<_> = record.grants.iter().map(Grant::to_string).collect();
+    let by = &record.changed_by;
+    format!(
+        "{subject} of {:?}, may {}, by {by}\n",
+        scope.as_str(),
+        grants.join(" ")
+    )
+}
+
+fn block_row(subject: &BindingSubject, record: &BlockRecord) -> String {
+    let ends = option(", ends ", &record.ends_at_ms);
+    format!("{subject} blocked by {}{ends}\n", record.blocked_by)
+}
+
+/// A reply about tokens or subjects.
+pub(super) fn reply(reply: &Reply) -> Option<String> {
+    Some(match reply {
+        Reply::TokenCreated(created) => {
+            let expires = option(", expires ", &created.expires_at_ms);
+            format!("token {}{expires}", created.id)
+        }
+        Reply::TokenRevoked(revoked) => one_of(revoked.is_new, "revoked", "had ended"),
+        Reply::SubjectBound(bound) => one_of(bound.is_new, "bound", "bound again"),
+        Reply::SubjectUnblocked(unblocked) => {
+            one_of(unblocked.was_blocked, "unblocked", "was not blocked")
+        }
+        _ => return None,
+    })
+}
+
+fn one_of(is_first: bool, first: &str, second: &str) -> String {
+    if is_first { first } else { second }.to_owned()
 }
 
 fn row(id: TokenId, record: &TokenRecord) -> String {
@@ -146,6 +237,10 @@ fn approves(line: &mut Line) -> Vec<ApproverRole> {
     roles
         .map(|role| ApproverRole::new(role).expect("a role"))
         .collect()
+}
+
+fn binding_subject(text: &str) -> BindingSubject {
+    BindingSubject::parse(text).expect("a subject")
 }
 
 fn token(number: u64) -> TokenId {

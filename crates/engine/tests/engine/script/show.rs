@@ -96,12 +96,10 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::DeliveriesEnded(settled) => format!("settled {}", settled.count),
         Reply::InfoAdded(added) => format!("info {}", added.number),
         Reply::TriggerFired(fired) => trigger::fired(fired),
-        Reply::TokenCreated(created) => access::created(created),
-        Reply::TokenRevoked(revoked) => or(revoked.is_new, "revoked", "had ended"),
         Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
         Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
         Reply::WorkflowDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
-        other => of_step(other),
+        other => access::reply(other).unwrap_or_else(|| of_step(other)),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::errors::Refusal;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use flotilla_api::token::ApiToken;
+use flotilla_replica::Caller;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid, Variant, Version};
 
@@ -67,10 +68,11 @@ fn derived(parts: &Parts, key: &str) -> [u8; ID_BYTES] {
     }
 }
 
-/// The caller: the id of its token, which stays the same when the secret is rotated.
+/// The caller: the id of its token, which stays the same when the secret is rotated, or the subject of its certificate.
 fn caller(parts: &Parts) -> String {
     let Some(credential) = parts.headers.get(AUTHORIZATION) else {
-        return String::new();
+        let bound = parts.extensions.get().and_then(Caller::bound_actor);
+        return bound.map_or_else(String::new, |bound| bound.subject.to_string());
     };
     let text = credential.to_str().unwrap_or_default();
     let token = text
@@ -82,6 +84,7 @@ fn caller(parts: &Parts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::certified;
     use axum::http::Request;
 
     fn id(
@@ -100,6 +103,14 @@ mod tests {
         deduplication_id(&parts)
     }
 
+    /// The id of a request of a caller with a client certificate.
+    fn id_of_certified(subject: &str) -> Result<Option<[u8; ID_BYTES]>, Refusal> {
+        let request = Request::post("/v1/a").header(IDEMPOTENCY_KEY, "order-7");
+        let request = request.extension(certified(subject));
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        deduplication_id(&parts)
+    }
+
     #[test]
     fn a_key_stands_for_one_request_of_one_caller() {
         let first = "flo_aaaaaaaabb_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0MSLWU";
@@ -113,6 +124,10 @@ mod tests {
         ] {
             assert_ne!(known, other);
         }
+        let till = id_of_certified("cert:dns:till");
+        assert_eq!(till, id_of_certified("cert:dns:till"));
+        assert_ne!(till, id_of_certified("cert:dns:other"));
+        assert_ne!(till, id(None, "/v1/a", Some("order-7")));
         // The services draw an id that does not depend on this node's clock.
         assert_eq!(id(None, "/v1/a", None), Ok(None));
     }

@@ -5,13 +5,13 @@
 //! from another site.
 
 use super::route::Route;
+use crate::access::certificate_missing;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName};
-use flotilla_engine::RejectionCode;
 use flotilla_replica::Caller;
 use std::net::IpAddr;
 
@@ -29,7 +29,7 @@ pub(super) fn check(context: &Context, route: &Route, parts: &Parts) -> Result<(
     let caller = parts.extensions.get::<Caller>();
     let has_certificate = caller.is_some_and(Caller::has_certificate);
     if context.tls.is_some() && !has_certificate {
-        return Err(credential_missing());
+        return Err(certificate_missing());
     }
     let host = host(parts);
     let own = [&context.http_address, &context.client_address];
@@ -39,13 +39,6 @@ pub(super) fn check(context: &Context, route: &Route, parts: &Parts) -> Result<(
         true => Ok(()),
         false => check_site(headers, host.as_deref()),
     }
-}
-
-/// With TLS, even an open cluster requires a certificate or a token.
-fn credential_missing() -> Refusal {
-    let text = "expected a token or a client certificate, but the request shows neither";
-    Refusal::new(RejectionCode::CredentialMissing, text)
-        .with_hint("send an API token as `Authorization: Bearer TOKEN`, or use a client certificate that `tls_ca` has issued")
 }
 
 /// The host and port that the request names.

@@ -1,12 +1,15 @@
-//! The access service: the mode of the cluster and its API tokens (X1, X10).
+//! The access service: the mode of the cluster, its API tokens, and the rights of subjects (X1, X10, X17).
 
+mod bindings;
 mod mode;
+mod rights;
 mod tokens;
 
 use super::serve_call;
 use crate::access::CallContext;
 use crate::context::Context;
 use crate::request;
+use bindings::{NewBinding, Unbinding};
 use flotilla_api::v1;
 use flotilla_api::v1::access_service_server::AccessService;
 use flotilla_engine::CommandScope;
@@ -195,6 +198,132 @@ impl AccessService for Accesses {
         serve_call(&context, call, async |deadline, request| {
             let key = TokenKey::of(CommandScope::Cluster, &request.id)?;
             tokens::revoke(&context, (key, &request.request_id), deadline).await
+        })
+        .await
+    }
+
+    async fn bind_subject(
+        &self,
+        call: Call<v1::BindSubjectRequest>,
+    ) -> CallResult<v1::BindSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let new = NewBinding {
+                scope: request::namespace(&request.namespace)?.into(),
+                subject: request.subject,
+                grants: request.grants,
+                approves: request.approves,
+                request_id: request.request_id,
+            };
+            bindings::bind(&context, new, deadline).await
+        })
+        .await
+    }
+
+    async fn unbind_subject(
+        &self,
+        call: Call<v1::UnbindSubjectRequest>,
+    ) -> CallResult<v1::UnbindSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let unbinding = Unbinding {
+                scope: request::namespace(&request.namespace)?.into(),
+                subject: request.subject,
+                request_id: request.request_id,
+            };
+            bindings::unbind(&context, unbinding, deadline).await
+        })
+        .await
+    }
+
+    async fn list_bindings(
+        &self,
+        call: Call<v1::ListBindingsRequest>,
+    ) -> CallResult<v1::ListBindingsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let scope = request::namespace(&request.namespace)?.into();
+            let page = request::page(request.limit, &request.page_token)?;
+            bindings::list(&context, (scope, page), deadline).await
+        })
+        .await
+    }
+
+    async fn bind_cluster_subject(
+        &self,
+        call: Call<v1::BindClusterSubjectRequest>,
+    ) -> CallResult<v1::BindSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let new = NewBinding {
+                scope: CommandScope::Cluster,
+                subject: request.subject,
+                grants: request.grants,
+                approves: request.approves,
+                request_id: request.request_id,
+            };
+            bindings::bind(&context, new, deadline).await
+        })
+        .await
+    }
+
+    async fn unbind_cluster_subject(
+        &self,
+        call: Call<v1::UnbindClusterSubjectRequest>,
+    ) -> CallResult<v1::UnbindSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let unbinding = Unbinding {
+                scope: CommandScope::Cluster,
+                subject: request.subject,
+                request_id: request.request_id,
+            };
+            bindings::unbind(&context, unbinding, deadline).await
+        })
+        .await
+    }
+
+    async fn list_cluster_bindings(
+        &self,
+        call: Call<v1::ListClusterBindingsRequest>,
+    ) -> CallResult<v1::ListBindingsResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, async |deadline, request| {
+            let page = request::page(request.limit, &request.page_token)?;
+            bindings::list(&context, (CommandScope::Cluster, page), deadline).await
+        })
+        .await
+    }
+
+    async fn block_subject(
+        &self,
+        call: Call<v1::BlockSubjectRequest>,
+    ) -> CallResult<v1::BlockSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, |deadline, request| {
+            bindings::block(&context, request, deadline)
+        })
+        .await
+    }
+
+    async fn unblock_subject(
+        &self,
+        call: Call<v1::UnblockSubjectRequest>,
+    ) -> CallResult<v1::UnblockSubjectResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, |deadline, request| {
+            bindings::unblock(&context, request, deadline)
+        })
+        .await
+    }
+
+    async fn list_blocks(
+        &self,
+        call: Call<v1::ListBlocksRequest>,
+    ) -> CallResult<v1::ListBlocksResponse> {
+        let context = CallContext::of(&self.context, &call).await?;
+        serve_call(&context, call, |deadline, request| {
+            bindings::list_blocks(&context, request, deadline)
         })
         .await
     }

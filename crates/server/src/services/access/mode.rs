@@ -7,41 +7,73 @@ use crate::gateway::Freshness;
 use crate::request;
 use crate::services::inspections::Inspected;
 use flotilla_api::v1;
-use flotilla_engine::store::Reader;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::view::PageRange;
 use flotilla_engine::{
-    AccessMode, AccessRejection, Actor, ClusterScope, Command, SetAccessMode, reply, view,
+    AccessMode, AccessRejection, Actor, BoundActor, ClusterScope, Command, SetAccessMode, reply,
+    view,
 };
 use tokio::time::Instant;
+
+/// Bindings of a subject that `WhoAmI` shows.
+const BINDINGS_SHOWN_MAX: usize = 1_000;
+
+/// What the cluster has of the caller.
+enum CallerRecord {
+    Unknown,
+    Token(Box<v1::Token>),
+    Subject(v1::ProvenSubject),
+}
 
 /// Serves `WhoAmI`.
 pub(super) async fn who_am_i(
     context: &CallContext,
     deadline: Instant,
 ) -> Result<v1::WhoAmIResponse, Refusal> {
-    let token = match context.gateway.actor() {
-        Actor::Token(token) => Some(*token),
-        Actor::System | Actor::Anonymous => None,
-    };
-    let look_up = |reader: &dyn Reader| {
-        let record = match token {
-            Some(token) => view::token(reader, token)?,
-            None => None,
-        };
-        Ok((view::access(reader)?, record))
-    };
+    let actor = context.gateway.actor().clone();
+    let look_up = |reader: &dyn Reader| Ok((view::access(reader)?, caller_record(reader, &actor)?));
     let home = context.gateway.home();
     let (access, record) = home
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    if token.is_some() && record.is_none() {
-        return Err(AccessRejection::CredentialUnknown.into());
-    }
     let mode = access.map_or(AccessMode::Open, |access| access.mode);
-    Ok(v1::WhoAmIResponse {
+    let mut response = v1::WhoAmIResponse {
         mode: convert::access::mode(mode).into(),
-        token: token
-            .zip(record)
-            .map(|(id, record)| convert::access::token(id, record)),
+        ..v1::WhoAmIResponse::default()
+    };
+    match (record, &actor) {
+        (CallerRecord::Token(token), _) => response.token = Some(*token),
+        (CallerRecord::Subject(subject), _) => response.subject = Some(subject),
+        (CallerRecord::Unknown, Actor::Token(_)) => {
+            return Err(AccessRejection::CredentialUnknown.into());
+        }
+        (CallerRecord::Unknown, Actor::System | Actor::Anonymous | Actor::Bound(_)) => {}
+    }
+    Ok(response)
+}
+
+fn caller_record(reader: &dyn Reader, actor: &Actor) -> Result<CallerRecord, StoreError> {
+    Ok(match actor {
+        Actor::System | Actor::Anonymous => CallerRecord::Unknown,
+        Actor::Token(id) => match view::token(reader, *id)? {
+            Some(record) => CallerRecord::Token(Box::new(convert::access::token(*id, record))),
+            None => CallerRecord::Unknown,
+        },
+        Actor::Bound(BoundActor {
+            subject,
+            ends_at_ms,
+        }) => {
+            let range = PageRange::first(BINDINGS_SHOWN_MAX);
+            let bindings = view::bindings_of(reader, subject, range)?.items.into_iter();
+            CallerRecord::Subject(v1::ProvenSubject {
+                subject: subject.to_string(),
+                identity: subject.identity().to_string(),
+                expires_at_ms: *ends_at_ms,
+                bindings: bindings
+                    .map(|(scope, record)| convert::access::binding((subject, &scope), record))
+                    .collect(),
+            })
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! API tokens of a namespace or of the cluster (X7, X10).
 
+use super::rights::{approves, grants};
 use crate::access::CallContext;
 use crate::convert;
 use crate::errors::Refusal;
@@ -7,12 +8,12 @@ use crate::gateway::Freshness;
 use crate::request::{self, Page};
 use bytes::Bytes;
 use flotilla_api::v1;
-use flotilla_engine::ids::{ApproverRole, Identity, TokenId, TokenName};
-use flotilla_engine::limits::{TOKEN_APPROVES_MAX, TOKEN_GRANTS_MAX, TOKEN_OVERLAP_MS_MAX};
+use flotilla_engine::ids::{Identity, TokenId, TokenName};
+use flotilla_engine::limits::TOKEN_OVERLAP_MS_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    AccessRejection, ClusterScope, Command, CommandScope, CreateToken, Grant, RevokeToken,
-    RotateToken, SecretHash, TokenRecord, reply, view,
+    AccessRejection, ClusterScope, Command, CommandScope, CreateToken, RevokeToken, RotateToken,
+    SecretHash, TokenRecord, reply, view,
 };
 use tokio::time::Instant;
 
@@ -177,29 +178,4 @@ fn secret(digest: &Bytes) -> Result<SecretHash, Refusal> {
         Refusal::invalid("secret_sha256", message)
     })?;
     Ok(SecretHash(digest))
-}
-
-fn approves(roles: Vec<String>) -> Result<Vec<ApproverRole>, Refusal> {
-    if roles.len() > TOKEN_APPROVES_MAX {
-        let count = roles.len() as u64;
-        return Err(AccessRejection::TokenApprovesInvalid { count }.into());
-    }
-    let roles = roles.into_iter();
-    roles
-        .map(|role| request::name("approves", ApproverRole::new(role)))
-        .collect()
-}
-
-fn grants(texts: &[String]) -> Result<Vec<Grant>, Refusal> {
-    if texts.len() > TOKEN_GRANTS_MAX {
-        let count = texts.len() as u64;
-        return Err(AccessRejection::TokenGrantsInvalid { count }.into());
-    }
-    let parsed = texts.iter().map(|text| Grant::parse(text));
-    let grants: Result<Vec<Grant>, _> = parsed.collect();
-    grants.map_err(|error| {
-        let hint = "roles in namespaces are viewer, reader, operator, editor, worker and admin, as `viewer@shop`; in the cluster, \
-                    cluster-viewer, backup, cluster-operator and cluster-admin";
-        Refusal::invalid("grants", error.to_string()).with_hint(hint)
-    })
 }

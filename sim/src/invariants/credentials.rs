@@ -1,5 +1,5 @@
-//! Once the revocation of a token is acknowledged, nothing is done with the token (X20): what its owner writes then is newer
-//! than all that was written with the token, even by commands that were on their way.
+//! Once it is acknowledged that a token is revoked, or that a subject is unbound or blocked, nothing is done with it (X20): what
+//! its owner writes then is newer than all that was written with the credential, even by commands that were on their way.
 
 use super::rows::rows;
 use crate::outside::written_key_of;
@@ -21,12 +21,12 @@ pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {
         let newest = versions.entry(key).or_default();
         *newest = record.version.max(*newest);
     }
-    let late = |(revoked, limit): (&KvKey, &u64)| {
-        let written = written_key_of(revoked)?;
+    let late = |(ended, limit): (&KvKey, &u64)| {
+        let written = written_key_of(ended)?;
         let version = versions.get(&written).filter(|version| *version > limit)?;
         Some(format!(
-            "expected no write with a revoked token, but key {written} has version {version}, but the token was revoked before \
-             version {limit} was written"
+            "expected no write with a credential that has ended, but key {written} has version {version}, and the credential ended \
+             before version {limit} was written"
         ))
     };
     versions.iter().filter_map(late).collect()

@@ -1,0 +1,40 @@
+//! `flo auth block`.
+
+use super::changed;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::time;
+use clap::Args;
+use flotilla_client::v1::BlockSubjectRequest;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo auth block cert:dns:till.shop.example
+  flo auth block cert:uri:spiffe://shop/billing --until 2027-01-01T06:00:00Z";
+
+/// Refuse the holder of a client certificate, whatever rights it has
+///
+/// When the command has returned, no node carries out another command of the subject. Its bindings stay, and have an effect again
+/// when the block ends. A block has no effect in an open cluster.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Block {
+    /// Subject: cert:uri:URI or cert:dns:NAME
+    subject: String,
+
+    /// Time at which the block ends [default: never]
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
+    until: Option<u64>,
+}
+
+impl Block {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = BlockSubjectRequest {
+            subject: self.subject.clone(),
+            ends_at_ms: self.until,
+            ..BlockSubjectRequest::default()
+        };
+        session.client()?.block_subject(request).await?;
+        changed::say(session, self.subject, "blocked")
+    }
+}

@@ -1,0 +1,45 @@
+//! Tokens, bindings and blocks agree with their indexes and counts (X7, X12, X17).
+
+use super::{read, rows};
+use flotilla_engine::CommandScope;
+use flotilla_engine::rows::{
+    BindingCounts, Bindings, BindingsByScope, BlockedSubjectCount, BlockedSubjects, TokenCounts,
+    Tokens, TokensByScope,
+};
+use flotilla_engine::store::MemoryStore;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Panics unless the tables of credentials agree.
+pub(super) fn check(store: &MemoryStore) {
+    let tokens = rows::<Tokens>(store, &()).into_iter();
+    let tokens: BTreeSet<_> = tokens.map(|(id, record)| (record.scope, id)).collect();
+    let listed = rows::<TokensByScope>(store, &()).into_iter();
+    assert_eq!(tokens, listed.map(|(key, ())| key).collect());
+    let counts: BTreeMap<_, _> = rows::<TokenCounts>(store, &()).into_iter().collect();
+    assert_eq!(counts, counted(tokens.into_iter().map(|(scope, _)| scope)));
+
+    let bindings = rows::<Bindings>(store, &()).into_iter();
+    let bindings: BTreeSet<_> = bindings
+        .map(|((subject, scope), _)| (scope, subject))
+        .collect();
+    let listed = rows::<BindingsByScope>(store, &()).into_iter();
+    assert_eq!(bindings, listed.map(|(key, ())| key).collect());
+    let counts: BTreeMap<_, _> = rows::<BindingCounts>(store, &()).into_iter().collect();
+    assert_eq!(
+        counts,
+        counted(bindings.into_iter().map(|(scope, _)| scope))
+    );
+
+    let blocked = rows::<BlockedSubjects>(store, &()).len() as u64;
+    let count = read::<BlockedSubjectCount>(store, &()).unwrap_or_default();
+    assert_eq!(blocked, count, "blocked subjects");
+}
+
+/// How often each scope occurs.
+fn counted(scopes: impl Iterator<Item = CommandScope>) -> BTreeMap<CommandScope, u64> {
+    let mut counts = BTreeMap::new();
+    for scope in scopes {
+        *counts.entry(scope).or_default() += 1;
+    }
+    counts
+}

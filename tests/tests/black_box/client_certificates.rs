@@ -1,0 +1,139 @@
+//! Callers that show a client certificate instead of a token (X11, X12, X17).
+
+use crate::files::example;
+use flotilla_tests::{Cluster, CommandWorker, Flo, TIMEOUT, wait_until};
+use serde_json::{Value, json};
+
+/// The subject of the certificate that `flo cert dev` makes for clients.
+const CLIENT: &str = "cert:dns:client";
+
+/// Three nodes with TLS, a caller with a certificate, and an administrator with only a token.
+struct Access {
+    cluster: Cluster,
+    client: Flo,
+    root: Administrator,
+}
+
+/// A caller without a client certificate.
+struct Administrator {
+    flo: Flo,
+    ca: String,
+}
+
+impl Administrator {
+    fn text(&self, arguments: &[&str]) -> String {
+        self.flo
+            .text(&[&["--tls-ca", &self.ca], arguments].concat())
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        self.flo
+            .json(&[&["--tls-ca", &self.ca], arguments].concat())
+    }
+
+    fn bind(&self, flags: &[&str]) -> String {
+        self.text(&[&["auth", "bind", CLIENT], flags].concat())
+    }
+}
+
+impl Access {
+    fn open() -> Self {
+        let cluster = Cluster::secured();
+        let client = cluster.flo();
+        let create = ["token", "create", "root", "--cluster"];
+        let create = [&create[..], &["--role", "cluster-admin"]].concat();
+        let token = client.json(&create)["secret"].clone();
+        let token = token.as_str().expect("a text");
+        let ca = cluster.certificates().path("ca.pem");
+        let root = Administrator {
+            flo: Flo::at(cluster.endpoints().join(",")).with_token(token),
+            ca: ca.to_str().expect("a plain name").to_owned(),
+        };
+        Self {
+            cluster,
+            client,
+            root,
+        }
+    }
+
+    fn closed() -> Self {
+        let access = Self::open();
+        let _ = access.root.text(&["auth", "enable"]);
+        access
+    }
+}
+
+#[test]
+fn a_client_certificate_has_the_rights_of_its_bindings() {
+    let Access {
+        cluster,
+        client,
+        root,
+    } = Access::closed();
+    // It is known, but may do nothing.
+    let set = ["kv", "set", "k", "v"];
+    client.refused(&set).expect(3, "permission_denied");
+    let caller = client.json(&["auth", "whoami"]);
+    let subject = &caller["subject"];
+    assert_eq!(
+        (&subject["subject"], &subject["identity"]),
+        (&json!(CLIENT), &json!(format!("service:{CLIENT}"))),
+    );
+    assert_eq!(
+        (&subject["bindings"], &caller["token"]),
+        (&json!([]), &Value::Null)
+    );
+    // At every node, and nowhere but in its namespace.
+    let bound = root.bind(&["--role", "editor", "--role", "worker"]);
+    assert_eq!(bound, format!("{CLIENT} bound"));
+    for id in cluster.ids() {
+        let here = Flo::at(cluster.node(id).endpoint()).with_certificates(cluster.certificates());
+        let _ = here.text(&set);
+        here.within("shop")
+            .refused(&set)
+            .expect(3, "permission_denied")
+            .says("shop");
+    }
+    client
+        .refused(&["token", "list"])
+        .expect(3, "permission_denied");
+    // A worker works with it, and owns its id.
+    let payment = example("workflows/payment-flow.yaml");
+    let actions = [("check-fraud", "cat"), ("charge-payment", "echo 1")];
+    let worker = CommandWorker::start(&client, cluster.scratch(), "w1", &actions);
+    let _ = client.text(&["workflow", "create", "-f", &payment]);
+    let start = ["workflow", "start", "payment-flow", r#"{"amount": 5}"#];
+    let _ = client.text(&[&start[..], &["--wait"]].concat());
+    drop(worker);
+    // Neither is shown: in an open cluster, too, when it uses TLS.
+    let stranger = Flo::at(cluster.node(1).endpoint());
+    let flags = ["--tls-ca", &root.ca, "kv", "get", "k"];
+    let missing = stranger.refused(&flags);
+    missing.expect(3, "credential_missing").hints("certificate");
+    let _ = root.text(&["auth", "disable", "--yes"]);
+    stranger.refused(&flags).expect(3, "credential_missing");
+    let _ = client.within("shop").text(&set);
+}
+
+#[test]
+fn a_dry_run_shows_the_certificates_that_have_no_rights() {
+    let access = Access::open();
+    let Access { client, root, .. } = &access;
+    let _ = client.text(&["kv", "set", "k", "v"]);
+    let dry_run = ["auth", "enable", "--dry-run"];
+    let refused = |shown: &Value| {
+        let calls = shown["calls"].as_array().expect("a list");
+        let mut calls = calls.iter();
+        calls.any(|row| row["permission"] == "kv.write" && row["subject"] == CLIENT)
+    };
+    let shown = root.json(&dry_run);
+    assert!(refused(&shown), "{shown}");
+    let _ = root.bind(&["--role", "editor"]);
+    wait_until("all nodes to know the binding", TIMEOUT, || {
+        let shown = root.json(&dry_run);
+        match refused(&shown) {
+            false => Ok(()),
+            true => Err(shown.to_string()),
+        }
+    });
+}
