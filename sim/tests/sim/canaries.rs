@@ -35,7 +35,10 @@ fn an_acknowledgement_before_the_commit_is_found() {
 
 #[test]
 fn commands_that_lose_their_actors_are_found() {
-    expect_found("lost-actor", "expected no write with a revoked token");
+    expect_found(
+        "lost-actor",
+        "expected no write with a credential that has ended",
+    );
 }
 
 #[test]
