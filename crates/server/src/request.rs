@@ -13,7 +13,9 @@ use flotilla_engine::limits::{
     STEP_DELAY_MS_MAX, TARGET_BYTES_MAX, USAGE_NAME_BYTES_MAX, USAGE_NAMES_MAX,
 };
 use flotilla_engine::view::PageRange;
-use flotilla_engine::{DueTime, NodeId, RequestId, VersionChoice};
+use flotilla_engine::{
+    ClusterScope, Command, DueTime, NodeId, Operation, RequestId, VersionChoice,
+};
 use serde_json::Number;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -237,6 +239,18 @@ pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
         Refusal::invalid("request_id", message)
     })?;
     Ok(RequestId(u128::from_be_bytes(bytes)))
+}
+
+/// A command that acts in no namespace, with the request's id.
+pub(crate) fn cluster_command<O: Operation<Scope = ClusterScope>>(
+    id: &[u8],
+    body: O,
+) -> Result<Command<O>, Refusal> {
+    Ok(Command {
+        request_id: Some(request_id(id)?),
+        scope: ClusterScope,
+        body,
+    })
 }
 
 /// Refuses a number outside its range.

@@ -17,6 +17,7 @@ mod listing;
 mod ns;
 mod plan;
 mod rights;
+mod scope;
 mod server;
 mod stream;
 mod switch;

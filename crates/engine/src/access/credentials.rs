@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use crate::ids::{ApproverRole, Identity};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
-use crate::tables::{Access, BindingCounts, Bindings, TokenCounts, Tokens};
+use crate::tables::{Access, BindingCounts, Bindings, Table, TokenCounts, Tokens};
 use crate::turn::{Turn, TurnResult};
 
 /// What a command needs that creates, changes or ends credentials of the scope.
@@ -31,7 +31,7 @@ pub(super) fn check_grants(
 ) -> TurnResult<()> {
     let actor = turn.actor();
     let evidence = Evidence::of(turn, &actor, scope)?;
-    let Some(own) = evidence.grants(&actor)? else {
+    let Some(own) = evidence.grants()? else {
         // The cluster itself, or a caller that needs no credential.
         return Ok(());
     };
@@ -55,6 +55,22 @@ pub(super) fn check_approves(
         return Ok(());
     }
     judge_turn(turn, &[Permission::IdentityAssign], scope)
+}
+
+/// The stored count.
+pub(super) fn count_of<T: Table<Record = u64>>(
+    turn: &mut Turn<'_, '_>,
+    key: &T::Key,
+) -> Result<u64, StoreError> {
+    Ok(turn.get::<T>(key)?.map_or(0, |count| *count))
+}
+
+/// Stores a count; there is no row for 0.
+pub(super) fn put_count<T: Table<Record = u64>>(turn: &mut Turn<'_, '_>, key: &T::Key, count: u64) {
+    match count {
+        0 => turn.delete::<T>(key),
+        count => turn.put::<T>(key, count),
+    }
 }
 
 /// Checks that there is room for one more of something.

@@ -10,8 +10,7 @@ use crate::ids::{Namespace, TokenId};
 use crate::rejection::Rejection;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    Access, AccessRecord, BindingRecord, Bindings, BlockRecord, BlockedSubjects, Table,
-    TokenRecord, Tokens, read,
+    Access, BindingRecord, Bindings, BlockRecord, BlockedSubjects, Table, TokenRecord, Tokens, read,
 };
 use crate::turn::{Turn, TurnResult};
 use smallvec::SmallVec;
@@ -58,61 +57,75 @@ impl Rows for StoredRows<'_> {
     }
 }
 
-/// The records by which an actor is judged in a scope, and the time at which that happens.
-pub(super) struct Evidence {
-    access: Option<AccessRecord>,
-    credential: CredentialRows,
+/// What an actor is judged by in a scope, and the time in milliseconds at which that happens.
+pub(super) struct Evidence<'a> {
+    credential: Credential<'a>,
     now_ms: u64,
 }
 
-/// The rows of an actor's credential.
-enum CredentialRows {
-    /// It shows no credential.
-    None,
-    /// The record of its token, if there is one.
-    Token(Option<Arc<TokenRecord>>),
-    /// The bindings of its subject that can give it rights in the scope, and whether the subject is blocked.
+/// The credential of an actor, with its rows.
+enum Credential<'a> {
+    /// The cluster itself needs none.
+    System,
+    /// It shows none. A cluster whose access is not initialized yet is open: it has no caller, because its nodes refuse them.
+    None { is_open: bool },
+    /// A token, and its record, if there is one.
+    Token(TokenId, Option<Arc<TokenRecord>>),
+    /// A subject, its bindings that can give it rights in the scope, and its block, if there is one.
     Subject {
+        bound: &'a BoundActor,
         bindings: Vec<Arc<BindingRecord>>,
         block: Option<Arc<BlockRecord>>,
     },
 }
 
-impl CredentialRows {
-    fn of(rows: &mut impl Rows, actor: &Actor, scope: &CommandScope) -> Result<Self, StoreError> {
+impl<'a> Credential<'a> {
+    fn of(
+        rows: &mut impl Rows,
+        actor: &'a Actor,
+        scope: &CommandScope,
+    ) -> Result<Self, StoreError> {
         Ok(match actor {
-            Actor::System | Actor::Anonymous => Self::None,
-            Actor::Token(token) => Self::Token(rows.row::<Tokens>(token)?),
+            Actor::System => Self::System,
+            Actor::Anonymous => {
+                let access = rows.row::<Access>(&())?;
+                let is_open = access.is_none_or(|access| access.mode == AccessMode::Open);
+                Self::None { is_open }
+            }
+            Actor::Token(token) => Self::Token(*token, rows.row::<Tokens>(token)?),
             Actor::Bound(bound) => {
                 let mut bindings = Vec::new();
                 for key in bound.bindings_for(scope) {
                     bindings.extend(rows.row::<Bindings>(&key)?);
                 }
                 let block = rows.row::<BlockedSubjects>(&bound.subject)?;
-                Self::Subject { bindings, block }
+                Self::Subject {
+                    bound,
+                    bindings,
+                    block,
+                }
             }
         })
     }
 }
 
-impl Evidence {
+impl<'a> Evidence<'a> {
     /// What the rows have of the actor.
     pub(super) fn of(
         rows: &mut impl Rows,
-        actor: &Actor,
+        actor: &'a Actor,
         scope: &CommandScope,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            access: rows.row::<Access>(&())?.map(|record| *record),
-            credential: CredentialRows::of(rows, actor, scope)?,
+            credential: Credential::of(rows, actor, scope)?,
             now_ms: rows.now_ms(),
         })
     }
 
     /// Whether the actor has one of the permissions in the scope.
-    fn judge(&self, actor: &Actor, needed: Needed<'_>) -> Result<(), AccessRejection> {
+    fn judge(&self, needed: Needed<'_>) -> Result<(), AccessRejection> {
         let Needed { permissions, scope } = needed;
-        let Some(grants) = self.grants(actor)? else {
+        let Some(grants) = self.grants()? else {
             return Ok(());
         };
         let is_given = |permission: &Permission| {
@@ -132,29 +145,24 @@ impl Evidence {
     ///
     /// # Errors
     /// Its credential is not valid, or it needs one and shows none.
-    pub(super) fn grants(&self, actor: &Actor) -> Result<Option<GrantLists<'_>>, AccessRejection> {
-        match (actor, &self.credential) {
-            (Actor::Token(id), CredentialRows::Token(record)) => {
+    pub(super) fn grants(&self) -> Result<Option<GrantLists<'_>>, AccessRejection> {
+        match &self.credential {
+            Credential::System | Credential::None { is_open: true } => Ok(None),
+            Credential::None { is_open: false } => Err(AccessRejection::CredentialMissing),
+            Credential::Token(id, record) => {
                 let record = self.live_token(*id, record.as_deref())?;
                 Ok(Some(GrantLists::from_slice(&[&record.grants])))
             }
-            (Actor::Bound(bound), CredentialRows::Subject { bindings, block }) => {
+            Credential::Subject {
+                bound,
+                bindings,
+                block,
+            } => {
                 self.check_subject(bound, block.as_deref())?;
                 let lists = bindings.iter().map(|binding| &binding.grants[..]);
                 Ok(Some(lists.collect()))
             }
-            (Actor::Anonymous, _) if !self.is_open() => Err(AccessRejection::CredentialMissing),
-            (Actor::System | Actor::Anonymous, _) => Ok(None),
-            (Actor::Token(_) | Actor::Bound(_), _) => {
-                unreachable!("the rows are those of the actor")
-            }
         }
-    }
-
-    /// Whether callers need no token. A cluster whose access is not initialized yet has no caller: its nodes refuse them.
-    fn is_open(&self) -> bool {
-        self.access
-            .is_none_or(|access| access.mode == AccessMode::Open)
     }
 
     /// The token, if it has not ended.
@@ -212,7 +220,7 @@ pub(crate) fn judge(
     needed: Needed<'_>,
 ) -> Result<Result<(), Rejection>, StoreError> {
     let evidence = Evidence::of(&mut StoredRows(reader, now_ms), actor, needed.scope)?;
-    Ok(evidence.judge(actor, needed).map_err(Into::into))
+    Ok(evidence.judge(needed).map_err(Into::into))
 }
 
 /// Whether the actor is one that may call at all at `now_ms`, by the rows of `reader`.
@@ -223,7 +231,7 @@ pub(crate) fn judge_credential(
 ) -> Result<Result<(), Rejection>, StoreError> {
     let mut rows = StoredRows(reader, now_ms);
     let evidence = Evidence::of(&mut rows, actor, &CommandScope::Cluster)?;
-    Ok(evidence.grants(actor).map(drop).map_err(Into::into))
+    Ok(evidence.grants().map(drop).map_err(Into::into))
 }
 
 /// Whether the actor may do anything in the namespace at `now_ms`, by the rows of `reader`.
@@ -234,7 +242,7 @@ pub(crate) fn has_grant_in(
 ) -> Result<bool, StoreError> {
     let scope = CommandScope::Namespace(namespace.clone());
     let evidence = Evidence::of(&mut StoredRows(reader, now_ms), actor, &scope)?;
-    Ok(match evidence.grants(actor) {
+    Ok(match evidence.grants() {
         Err(_) => false,
         Ok(None) => true,
         Ok(Some(grants)) => {
@@ -252,5 +260,5 @@ pub(crate) fn judge_turn(
 ) -> TurnResult<()> {
     let actor = turn.actor();
     let evidence = Evidence::of(turn, &actor, scope)?;
-    Ok(evidence.judge(&actor, Needed { permissions, scope })?)
+    Ok(evidence.judge(Needed { permissions, scope })?)
 }

@@ -1,6 +1,6 @@
 //! The rows of API tokens, shared by their commands (X7).
 
-use super::credentials::{check_room, note_change};
+use super::credentials::{check_room, count_of, note_change, put_count};
 use super::secret::SecretHash;
 use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
@@ -79,7 +79,7 @@ fn store(
     let scope = record.scope.clone();
     put_secret(turn, record.secret, id)?;
     put_end(turn, id, &record);
-    put_count(turn, &scope, count + 1);
+    put_count::<TokenCounts>(turn, &scope, count + 1);
     turn.put::<TokensByScope>(&(scope, id), ());
     turn.put::<Tokens>(&id, record);
     note_change(turn)
@@ -121,7 +121,7 @@ fn put_end(turn: &mut Turn<'_, '_>, id: TokenId, record: &TokenRecord) {
 /// Deletes tokens of the scope that ended so long ago that they are no longer kept, and, if the scope has no room, those that
 /// ended later. Returns how many tokens the scope has.
 fn sweep(turn: &mut Turn<'_, '_>, scope: &CommandScope, count_max: u64) -> Result<u64, StoreError> {
-    let count = turn.get::<TokenCounts>(scope)?.map_or(0, |count| *count);
+    let count = count_of::<TokenCounts>(turn, scope)?;
     let now_ms = turn.now_ms();
     let ended_by_ms = match count < count_max {
         true => now_ms.saturating_sub(TOKEN_KEPT_MS),
@@ -154,16 +154,9 @@ fn remove_ended_by(
         delete(turn, key.2)?;
         turn.delete::<TokensEnding>(key);
     }
-    let count = turn.get::<TokenCounts>(scope)?.map_or(0, |count| *count);
-    put_count(turn, scope, count.saturating_sub(ended.len() as u64));
+    let count = count_of::<TokenCounts>(turn, scope)?;
+    put_count::<TokenCounts>(turn, scope, count.saturating_sub(ended.len() as u64));
     Ok(ended.len())
-}
-
-fn put_count(turn: &mut Turn<'_, '_>, scope: &CommandScope, count: u64) {
-    match count {
-        0 => turn.delete::<TokenCounts>(scope),
-        count => turn.put::<TokenCounts>(scope, count),
-    }
 }
 
 fn delete(turn: &mut Turn<'_, '_>, id: TokenId) -> Result<(), StoreError> {

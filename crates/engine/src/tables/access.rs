@@ -28,7 +28,7 @@ tables! {
     111 BindingCounts(CommandScope) -> u64;
     /// The subjects that are refused whatever bindings they have. Live until the subject is unblocked (X12).
     112 BlockedSubjects(BindingSubject) -> BlockRecord, HOT;
-    /// How many subjects are blocked. One row, from the first block on.
+    /// How many subjects are blocked. Lives as long as there are any.
     113 BlockedSubjectCount(()) -> u64;
 }
 

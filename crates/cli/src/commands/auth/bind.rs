@@ -1,8 +1,8 @@
 //! `flo auth bind`.
 
 use super::changed;
-use super::scope::Scope;
 use crate::commands::rights::Rights;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;

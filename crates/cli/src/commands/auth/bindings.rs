@@ -1,7 +1,7 @@
 //! `flo auth bindings`.
 
-use super::scope::Scope;
 use crate::commands::listing::Listing;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::output::Page;
 use crate::session::Session;

@@ -10,7 +10,6 @@ mod dry_run;
 mod enable;
 mod mode;
 mod recover;
-mod scope;
 mod unbind;
 mod unblock;
 mod whoami;

@@ -1,7 +1,7 @@
 //! `flo auth unbind`.
 
 use super::changed;
-use super::scope::Scope;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;

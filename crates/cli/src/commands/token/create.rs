@@ -1,7 +1,7 @@
 //! `flo token create`.
 
-use super::scope::Scope;
 use crate::commands::rights::Rights;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::period;
 use crate::session::Session;

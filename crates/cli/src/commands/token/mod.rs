@@ -6,7 +6,6 @@ mod generate;
 mod list;
 mod revoke;
 mod rotate;
-mod scope;
 mod show;
 
 use crate::failure::Failure;

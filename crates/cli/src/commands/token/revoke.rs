@@ -1,7 +1,7 @@
 //! `flo token revoke`.
 
 use super::descendants::{ScopedToken, descendants_of};
-use super::scope::Scope;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::time;

@@ -1,6 +1,6 @@
 //! `flo token rotate`.
 
-use super::scope::Scope;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::period;
 use crate::session::Session;

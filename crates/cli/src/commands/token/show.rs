@@ -1,6 +1,6 @@
 //! `flo token show`.
 
-use super::scope::Scope;
+use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::TokenView;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    BindSubject, BindingSubject, BlockSubject, ClusterScope, Command, CommandScope, Operation,
-    UnbindSubject, UnblockSubject, reply, view,
+    BindSubject, BindingSubject, BlockSubject, CommandScope, UnbindSubject, UnblockSubject, reply,
+    view,
 };
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ pub(super) async fn bind(
         approves: approves(new.approves)?,
     };
     body.check()?;
-    let command = command(&new.request_id, Box::new(body))?;
+    let command = request::cluster_command(&new.request_id, Box::new(body))?;
     let reply::SubjectBound { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::BindSubjectResponse { created: is_new })
 }
@@ -59,7 +59,7 @@ pub(super) async fn unbind(
         subject: subject(&unbinding.subject)?,
         scope: unbinding.scope,
     };
-    let command = command(&unbinding.request_id, body)?;
+    let command = request::cluster_command(&unbinding.request_id, body)?;
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::UnbindSubjectResponse {})
 }
@@ -97,7 +97,7 @@ pub(super) async fn block(
         subject: subject(&request.subject)?,
         ends_at_ms: request.ends_at_ms,
     };
-    let command = command(&request.request_id, body)?;
+    let command = request::cluster_command(&request.request_id, body)?;
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::BlockSubjectResponse {})
 }
@@ -111,7 +111,7 @@ pub(super) async fn unblock(
     let body = UnblockSubject {
         subject: subject(&request.subject)?,
     };
-    let command = command(&request.request_id, body)?;
+    let command = request::cluster_command(&request.request_id, body)?;
     let reply::SubjectUnblocked { was_blocked } = context.gateway.submit(command, deadline).await?;
     Ok(v1::UnblockSubjectResponse {
         unblocked: was_blocked,
@@ -134,17 +134,6 @@ pub(super) async fn list_blocks(
             .map(|(subject, record)| convert::access::block(&subject, record))
             .collect(),
         next_page_token: request::page_token(found.next),
-    })
-}
-
-fn command<O: Operation<Scope = ClusterScope>>(
-    request_id: &Bytes,
-    body: O,
-) -> Result<Command<O>, Refusal> {
-    Ok(Command {
-        request_id: Some(request::request_id(request_id)?),
-        scope: ClusterScope,
-        body,
     })
 }
 

@@ -9,21 +9,11 @@ use crate::services::inspections::Inspected;
 use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::PageRange;
-use flotilla_engine::{
-    AccessMode, AccessRejection, Actor, BoundActor, ClusterScope, Command, SetAccessMode, reply,
-    view,
-};
+use flotilla_engine::{AccessMode, AccessRejection, Actor, BoundActor, SetAccessMode, reply, view};
 use tokio::time::Instant;
 
 /// Bindings of a subject that `WhoAmI` shows.
 const BINDINGS_SHOWN_MAX: usize = 1_000;
-
-/// What the cluster has of the caller.
-enum CallerRecord {
-    Unknown,
-    Token(Box<v1::Token>),
-    Subject(v1::ProvenSubject),
-}
 
 /// Serves `WhoAmI`.
 pub(super) async fn who_am_i(
@@ -31,49 +21,49 @@ pub(super) async fn who_am_i(
     deadline: Instant,
 ) -> Result<v1::WhoAmIResponse, Refusal> {
     let actor = context.gateway.actor().clone();
-    let look_up = |reader: &dyn Reader| Ok((view::access(reader)?, caller_record(reader, &actor)?));
+    let look_up = |reader: &dyn Reader| caller(reader, &actor);
     let home = context.gateway.home();
-    let (access, record) = home
+    let response = home
         .read(Freshness::Linearizable, deadline, look_up)
         .await?;
-    let mode = access.map_or(AccessMode::Open, |access| access.mode);
+    match (&actor, &response.token) {
+        (Actor::Token(_), None) => Err(AccessRejection::CredentialUnknown.into()),
+        _ => Ok(response),
+    }
+}
+
+/// What the cluster has of the caller.
+fn caller(reader: &dyn Reader, actor: &Actor) -> Result<v1::WhoAmIResponse, StoreError> {
+    let mode = view::access(reader)?.map_or(AccessMode::Open, |access| access.mode);
     let mut response = v1::WhoAmIResponse {
         mode: convert::access::mode(mode).into(),
         ..v1::WhoAmIResponse::default()
     };
-    match (record, &actor) {
-        (CallerRecord::Token(token), _) => response.token = Some(*token),
-        (CallerRecord::Subject(subject), _) => response.subject = Some(subject),
-        (CallerRecord::Unknown, Actor::Token(_)) => {
-            return Err(AccessRejection::CredentialUnknown.into());
+    match actor {
+        Actor::System | Actor::Anonymous => {}
+        Actor::Token(id) => {
+            let record = view::token(reader, *id)?;
+            response.token = record.map(|record| convert::access::token(*id, record));
         }
-        (CallerRecord::Unknown, Actor::System | Actor::Anonymous | Actor::Bound(_)) => {}
+        Actor::Bound(bound) => response.subject = Some(proven_subject(reader, bound)?),
     }
     Ok(response)
 }
 
-fn caller_record(reader: &dyn Reader, actor: &Actor) -> Result<CallerRecord, StoreError> {
-    Ok(match actor {
-        Actor::System | Actor::Anonymous => CallerRecord::Unknown,
-        Actor::Token(id) => match view::token(reader, *id)? {
-            Some(record) => CallerRecord::Token(Box::new(convert::access::token(*id, record))),
-            None => CallerRecord::Unknown,
-        },
-        Actor::Bound(BoundActor {
-            subject,
-            ends_at_ms,
-        }) => {
-            let range = PageRange::first(BINDINGS_SHOWN_MAX);
-            let bindings = view::bindings_of(reader, subject, range)?.items.into_iter();
-            CallerRecord::Subject(v1::ProvenSubject {
-                subject: subject.to_string(),
-                identity: subject.identity().to_string(),
-                expires_at_ms: *ends_at_ms,
-                bindings: bindings
-                    .map(|(scope, record)| convert::access::binding((subject, &scope), record))
-                    .collect(),
-            })
-        }
+fn proven_subject(
+    reader: &dyn Reader,
+    bound: &BoundActor,
+) -> Result<v1::ProvenSubject, StoreError> {
+    let subject = &bound.subject;
+    let range = PageRange::first(BINDINGS_SHOWN_MAX);
+    let bindings = view::bindings_of(reader, subject, range)?.items.into_iter();
+    Ok(v1::ProvenSubject {
+        subject: subject.to_string(),
+        identity: subject.identity().to_string(),
+        expires_at_ms: bound.ends_at_ms,
+        bindings: bindings
+            .map(|(scope, record)| convert::access::binding((subject, &scope), record))
+            .collect(),
     })
 }
 
@@ -95,11 +85,7 @@ pub(super) async fn set(
         AccessMode::Open => check_no_voter_requires_token(context, deadline).await?,
         AccessMode::Closed => check_keyrings(context, deadline).await?,
     }
-    let command = Command {
-        request_id: Some(request::request_id(&request.request_id)?),
-        scope: ClusterScope,
-        body: SetAccessMode { mode },
-    };
+    let command = request::cluster_command(&request.request_id, SetAccessMode { mode })?;
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     get(context, deadline).await
 }

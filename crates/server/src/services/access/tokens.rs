@@ -12,8 +12,8 @@ use flotilla_engine::ids::{Identity, TokenId, TokenName};
 use flotilla_engine::limits::TOKEN_OVERLAP_MS_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    AccessRejection, ClusterScope, Command, CommandScope, CreateToken, RevokeToken, RotateToken,
-    SecretHash, TokenRecord, reply, view,
+    AccessRejection, CommandScope, CreateToken, RevokeToken, RotateToken, SecretHash, TokenRecord,
+    reply, view,
 };
 use tokio::time::Instant;
 
@@ -81,11 +81,7 @@ pub(super) async fn create(
         scope: body.scope.clone(),
         id: body.id,
     };
-    let command = Command {
-        request_id: Some(request::request_id(&new.request_id)?),
-        scope: ClusterScope,
-        body: Box::new(body),
-    };
+    let command = request::cluster_command(&new.request_id, Box::new(body))?;
     let reply::TokenCreated { .. } = context.gateway.submit(command, deadline).await?;
     get(context, key, deadline).await
 }
@@ -142,11 +138,7 @@ pub(super) async fn rotate(
         secret: secret(&rotation.secret_sha256)?,
         overlap_ms: rotation.overlap_ms,
     };
-    let command = Command {
-        request_id: Some(request::request_id(&rotation.request_id)?),
-        scope: ClusterScope,
-        body: Box::new(body),
-    };
+    let command = request::cluster_command(&rotation.request_id, Box::new(body))?;
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     get(context, rotation.key, deadline).await
 }
@@ -157,14 +149,13 @@ pub(super) async fn revoke(
     (key, request_id): (TokenKey, &Bytes),
     deadline: Instant,
 ) -> Result<v1::RevokeTokenResponse, Refusal> {
-    let command = Command {
-        request_id: Some(request::request_id(request_id)?),
-        scope: ClusterScope,
-        body: RevokeToken {
+    let command = request::cluster_command(
+        request_id,
+        RevokeToken {
             id: key.id,
             scope: key.scope,
         },
-    };
+    )?;
     let reply::TokenRevoked { is_new } = context.gateway.submit(command, deadline).await?;
     Ok(v1::RevokeTokenResponse { revoked: is_new })
 }

@@ -4,7 +4,7 @@ use crate::access::CallContext;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::{ClusterScope, Command, SetClusterSettings, reply, view};
+use flotilla_engine::{SetClusterSettings, reply, view};
 use tokio::time::Instant;
 
 /// The settings as this node has applied them; `None` while it must not read the state.
@@ -33,11 +33,7 @@ pub(super) async fn set(
         requests_max: request.max_request_ids,
     };
     body.check()?;
-    let command = Command {
-        request_id: Some(request::request_id(&request.request_id)?),
-        scope: ClusterScope,
-        body,
-    };
+    let command = request::cluster_command(&request.request_id, body)?;
     let reply::Done {} = context.gateway.submit(command, deadline).await?;
     Ok(v1::SetClusterSettingsResponse {})
 }
