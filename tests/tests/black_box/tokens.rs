@@ -152,7 +152,10 @@ fn flo_reads_the_token_from_a_file_and_says_whose_it_is() {
     let node = DevNode::start();
     let flo = node.flo().within("shop");
     let anyone = flo.json(&["auth", "whoami"]);
-    assert_eq!(anyone, json!({"mode": "open", "token": null}));
+    assert_eq!(
+        anyone,
+        json!({"mode": "open", "token": null, "subject": null})
+    );
     let token = flo.text(&["token", "create", "deploy", "--role", "editor"]);
     assert!(token.starts_with("flo_") && token.len() == 64, "{token}");
     let directory = tempfile::tempdir().expect("a folder");
