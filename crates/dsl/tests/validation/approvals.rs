@@ -63,7 +63,7 @@ steps:
             6 |   - {name: object, approval: {approvers: {a: $.input.b}, timeout: 1h}}
               |                                          ^
 
-            error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "bob"
+            error[E100]: expected an approver to be `user:` or `role:` and a name without control characters, at most 320 bytes together, but it is "bob"
              --> w.yaml:7:42
               |
             7 |   - {name: mixed, approval: {approvers: [bob, $.input.x], timeout: 1h}}
@@ -76,13 +76,13 @@ steps:
               |                                           ^
               = hint: quote it: "7"
 
-            error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "ada"
+            error[E100]: expected an approver to be `user:` or `role:` and a name without control characters, at most 320 bytes together, but it is "ada"
              --> w.yaml:9:43
               |
             9 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
               |                                           ^^^
 
-            error[E100]: expected an approver to be `user:` or `role:` and a name of 1 to 256 bytes without control characters, but it is "user:"
+            error[E100]: expected an approver to be `user:` or `role:` and a name without control characters, at most 320 bytes together, but it is "user:"
              --> w.yaml:9:48
               |
             9 |   - {name: person, approval: {approvers: [ada, "user:"], timeout: 1h}}
