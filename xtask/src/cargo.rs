@@ -44,7 +44,7 @@ pub(crate) fn run_long(arguments: &[&str]) -> Result<()> {
 /// The call that [`run`] makes, for a caller that adds to it.
 ///
 /// # Errors
-/// If there is no location for the target folder.
+/// If there is no location for the target folder, or it cannot be written.
 pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
     // Set by `cargo run`: the same cargo that runs us.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -52,6 +52,6 @@ pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
     command
         .args(arguments)
         .current_dir(project::root())
-        .env("CARGO_TARGET_DIR", project::target_dir()?);
+        .env("CARGO_TARGET_DIR", project::claim_target_dir()?);
     Ok(command)
 }

@@ -1,6 +1,7 @@
 //! The locations of the project and of its build output.
 
 mod root;
+mod shared_target;
 
 use std::env;
 use std::ffi::OsString;
@@ -9,6 +10,16 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 pub(crate) use root::root;
+
+/// The folder for build output, ready for a build of this clone.
+///
+/// # Errors
+/// As [`target_dir`], and if the folder or the clone cannot be written.
+pub(crate) fn claim_target_dir() -> Result<PathBuf> {
+    let target_dir = target_dir()?;
+    shared_target::claim(&target_dir, root())?;
+    Ok(target_dir)
+}
 
 /// The folder for build output: the caller's `CARGO_TARGET_DIR`, or one in the user's cache that
 /// all clones share, because a cold build takes about a quarter of an hour (ADR 0004).
