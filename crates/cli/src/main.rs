@@ -7,6 +7,7 @@
 
 mod argument_source;
 mod arguments;
+mod byte_count;
 mod code;
 mod commands;
 mod definition_source;

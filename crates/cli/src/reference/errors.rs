@@ -40,6 +40,8 @@ With `--wait`, the exit code is 3 if the run did not complete.
 
 ## From the server
 
+Where the last column is empty, what to do depends on the case: the hint of the error says it.
+
 | code | gRPC status | HTTP status | exit | meaning | what to do |
 |---|---|---|---|---|---|
 ";

@@ -141,6 +141,12 @@ impl Memory {
         ]
     }
 
+    /// How many reservations each pool had no room for, by owner.
+    pub(crate) fn refused_by_owner(&self) -> [(&'static str, u64); 9] {
+        let pools = self.pools();
+        pools.map(|(owner, pool)| (owner, pool.refused_count()))
+    }
+
     /// What each owner uses now: of the pools, of what the replica counts, and of the compiled code, `code_bytes`.
     pub(crate) fn by_owner(&self, gauges: &Gauges, code_bytes: usize) -> Vec<OwnedMemory> {
         let owned = |(owner, bytes, bytes_max)| OwnedMemory {

@@ -1,6 +1,7 @@
 //! Memory of one owner: reserved before it is used, given back when it is not used any longer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Memory of one owner.
@@ -9,6 +10,7 @@ pub(crate) struct MemoryPool {
     bytes_max: usize,
     // One permit for each byte.
     free: Arc<Semaphore>,
+    refused: Arc<AtomicU64>,
 }
 
 /// Memory that is reserved until this is dropped.
@@ -24,6 +26,7 @@ impl MemoryPool {
         Self {
             bytes_max,
             free: Arc::new(Semaphore::new(bytes_max.min(Semaphore::MAX_PERMITS))),
+            refused: Arc::default(),
         }
     }
 
@@ -37,6 +40,11 @@ impl MemoryPool {
         self.bytes_max.saturating_sub(self.free.available_permits())
     }
 
+    /// How many reservations were not free when they were tried, since the pool was made.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
     /// An empty reservation, to which others can be merged.
     pub(crate) fn empty(&self) -> Reservation {
         self.try_reserve(0).expect("zero bytes are always free")
@@ -44,11 +52,17 @@ impl MemoryPool {
 
     /// Reserves `bytes`; `None` if they are not free now.
     pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
-        let permits = u32::try_from(bytes).ok()?;
-        let permit = Arc::clone(&self.free).try_acquire_many_owned(permits);
+        let permits = u32::try_from(bytes).ok();
+        let permit = permits.and_then(|permits| {
+            let free = Arc::clone(&self.free);
+            free.try_acquire_many_owned(permits).ok()
+        });
+        if permit.is_none() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
         Some(Reservation {
             pool: self.clone(),
-            permit: permit.ok()?,
+            permit: permit?,
         })
     }
 
@@ -116,6 +130,7 @@ mod tests {
         assert!(pool.try_reserve(41).is_none());
         assert!(!first.grow(41) && first.grow(40));
         assert_eq!(pool.bytes_reserved(), 100);
+        assert_eq!(pool.refused_count(), 2);
         drop(first.split(30));
         assert_eq!(pool.bytes_reserved(), 70);
         let rest = first.split(100);

@@ -224,6 +224,9 @@ metrics! {
          commands on the way to the leader (`forwards`), and `snapshots` that are sent or received.";
     MEMORY_RESERVED_MAX Gauge "flotilla_memory_reserved_max_bytes" ["owner"] "bytes"
         "Memory that can be reserved for each owner; when it is used up, requests are shed and streams wait.";
+    MEMORY_REFUSED Counter "flotilla_memory_refused_total" ["owner"] "reservations"
+        "Reservations that the memory of an owner had no room for. A refused reservation of `requests`, \
+         `worker_streams` or `admin` sheds a request; others wait, or close a connection that does not read.";
 
     DISK_FREE Gauge "flotilla_data_disk_free_bytes" [] "bytes"
         "Space that is free for the node on the file system of its data directory.";

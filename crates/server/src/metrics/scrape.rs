@@ -284,6 +284,9 @@ fn memory(page: &mut Page, context: &Context, gauges: &Gauges) {
     page.many(&MEMORY_RESERVED, reserved);
     let max = owners.iter().map(|one| ([one.owner], one.bytes_max.into()));
     page.many(&MEMORY_RESERVED_MAX, max);
+    let refused = context.memory.refused_by_owner();
+    let refused = refused.map(|(owner, count)| ([owner], count.into()));
+    page.many(&MEMORY_REFUSED, refused);
 }
 
 fn access(page: &mut Page, context: &Context) {

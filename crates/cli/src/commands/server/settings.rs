@@ -1,5 +1,6 @@
 //! The configuration of a node, from flags, environment variables and a file.
 
+use crate::byte_count;
 use crate::code::Code;
 use crate::failure::Failure;
 use clap::Args;
@@ -210,7 +211,8 @@ pub(super) struct Settings {
         long,
         env = "FLO_SNAPSHOT_LOG_BYTES",
         hide_env_values = true,
-        value_name = "BYTES"
+        value_name = "BYTES",
+        value_parser = byte_count::parse
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot_log_bytes: Option<u64>,
@@ -221,7 +223,8 @@ pub(super) struct Settings {
         long,
         env = "FLO_MAX_LOG_BYTES",
         hide_env_values = true,
-        value_name = "BYTES"
+        value_name = "BYTES",
+        value_parser = byte_count::parse
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_log_bytes: Option<u64>,
@@ -233,7 +236,8 @@ pub(super) struct Settings {
         long,
         env = "FLO_DISK_RESERVE_BYTES",
         hide_env_values = true,
-        value_name = "BYTES"
+        value_name = "BYTES",
+        value_parser = byte_count::parse
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_reserve_bytes: Option<u64>,
@@ -244,7 +248,8 @@ pub(super) struct Settings {
         long,
         env = "FLO_MAX_MEMORY_BYTES",
         hide_env_values = true,
-        value_name = "BYTES"
+        value_name = "BYTES",
+        value_parser = byte_count::parse
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_memory_bytes: Option<u64>,
@@ -255,7 +260,8 @@ pub(super) struct Settings {
         long,
         env = "FLO_MAX_WASM_MEMORY_BYTES",
         hide_env_values = true,
-        value_name = "BYTES"
+        value_name = "BYTES",
+        value_parser = byte_count::parse
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_wasm_memory_bytes: Option<u64>,
