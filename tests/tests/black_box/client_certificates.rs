@@ -1,8 +1,9 @@
 //! Callers that show a client certificate instead of a token (X11, X12, X17).
 
-use crate::files::example;
+use crate::files::{example, fixture};
 use flotilla_tests::{Cluster, CommandWorker, Flo, TIMEOUT, wait_until};
 use serde_json::{Value, json};
+use std::thread;
 
 /// The subject of the certificate that `flo cert dev` makes for clients.
 const CLIENT: &str = "cert:dns:client";
@@ -136,4 +137,41 @@ fn a_dry_run_shows_the_certificates_that_have_no_rights() {
             true => Err(shown.to_string()),
         }
     });
+}
+
+#[test]
+fn a_watch_ends_when_its_caller_is_blocked_or_loses_its_binding() {
+    for (command, code) in [
+        ("unbind", "permission_denied"),
+        ("block", "subject_blocked"),
+    ] {
+        let access = Access::closed();
+        let Access { client, root, .. } = &access;
+        let _ = root.bind(&["--role", "editor"]);
+        let _ = client.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
+        let start = ["workflow", "start", "parked", "--run-id", "watched"];
+        let _ = client.text(&start);
+        let refusal = thread::scope(|scope| {
+            let watch = ["workflow", "history", "watched", "--follow"];
+            let watching = scope.spawn(move || client.refused(&watch));
+            wait_until("a node to have the watch", TIMEOUT, || is_watched(root));
+            let _ = root.text(&["auth", command, CLIENT]);
+            watching.join().expect("it ends")
+        });
+        refusal.expect(3, code);
+    }
+}
+
+/// Whether a node has a caller that watches a run.
+fn is_watched(root: &Administrator) -> Result<(), String> {
+    let nodes = ["1", "2", "3"].map(|node| root.json(&["cluster", "inspect", "--node", node]));
+    let has_watcher = |node: &Value| {
+        node["watchers"]
+            .as_array()
+            .is_some_and(|rows| !rows.is_empty())
+    };
+    match nodes.iter().any(has_watcher) {
+        true => Ok(()),
+        false => Err("no node has a watcher".to_owned()),
+    }
 }

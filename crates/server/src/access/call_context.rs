@@ -251,9 +251,11 @@ impl CallContext {
         }
     }
 
-    /// What the caller may read of a response.
+    /// What the caller may read of a response, by what this node has applied: at least what the response shows.
     pub(crate) fn visible<R: Redact>(&self, mut response: R) -> R {
-        if self.is_redacted {
+        let reads_payloads = !self.gateway.needs().may_redact()
+            || !self.is_redacted && matches!(self.may_read_payloads(), Ok(true));
+        if !reads_payloads {
             response.redact();
         }
         response
@@ -288,6 +290,8 @@ mod tests {
     use super::*;
     use crate::testing::StillNode;
     use flotilla_api::v1;
+    use flotilla_engine::ids::{TokenId, TokenName};
+    use flotilla_engine::{CommandScope, CreateToken, Grant, RevokeToken};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// How often a call marks its connection as that of a permitted caller.
@@ -314,5 +318,37 @@ mod tests {
         assert_eq!(marks(&node.context, report, Needs::TaskToken).await, 0);
         let who_am_i = v1::WhoAmIRequest {};
         assert_eq!(marks(&node.context, who_am_i, Needs::Credential).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_response_has_payloads_only_if_its_caller_may_still_read_them() {
+        let node = StillNode::start().await;
+        let (secret, scope) = (SecretHash([7; 32]), CommandScope::Cluster);
+        let id = TokenId::of_secret(secret);
+        let created = CreateToken {
+            id,
+            scope: scope.clone(),
+            name: TokenName::new("a token").expect("a name"),
+            identity: None,
+            grants: vec![Grant::parse("operator@*").expect("a grant")],
+            approves: Vec::new(),
+            secret,
+            ttl_ms: None,
+        };
+        node.submit(Box::new(created).into()).await;
+        let needs = Needs::Permission(&[Permission::RunRead]);
+        let context = CallContext::on_behalf_of(&node.context, Actor::Token(id), needs);
+        context.judge_in(&Namespace::default_namespace());
+        let visible = || {
+            let run = v1::Run {
+                input: b"1".to_vec().into(),
+                ..v1::Run::default()
+            };
+            context.visible(run).input
+        };
+        assert_eq!(visible(), "1");
+        // The call was admitted, but what it reads may be newer.
+        node.submit(RevokeToken { id, scope }.into()).await;
+        assert_eq!(visible(), "");
     }
 }

@@ -7,7 +7,9 @@ use crate::memory::MemoryPool;
 use crate::middleware::{Middleware, PortMemory};
 use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
-use crate::services::{Accesses, Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
+use crate::services::{
+    Accesses, Actions, Clusters, Keys, Namespaces, Plans, Reflection, Streams, Workflows,
+};
 use crate::workers::Workers;
 use flotilla_api::FILE_DESCRIPTOR_SET;
 use flotilla_api::v1::access_service_server::AccessServiceServer;
@@ -71,7 +73,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
         .add_service(accesses.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(namespaces.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(streams.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(reflection);
+        .add_service(Reflection::new(context.clone(), reflection));
     Ok(routes)
 }
 

@@ -9,6 +9,7 @@ mod inspections;
 mod kv;
 mod namespace;
 mod plan;
+mod reflection;
 mod stream;
 mod workflow;
 
@@ -18,6 +19,7 @@ pub(crate) use cluster::Clusters;
 pub(crate) use kv::{Keys, find as find_key};
 pub(crate) use namespace::Namespaces;
 pub(crate) use plan::Plans;
+pub(crate) use reflection::Reflection;
 pub(crate) use stream::Streams;
 pub(crate) use workflow::Workflows;
 

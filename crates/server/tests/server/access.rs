@@ -6,6 +6,11 @@ use flotilla_api::v1;
 use flotilla_server::AccessMode;
 use tonic::metadata::{BinaryMetadataValue, MetadataMap};
 use tonic::{Code, Request, Streaming};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use v1::access_service_client::AccessServiceClient;
 
 /// Shows a token with the request.
@@ -115,4 +120,39 @@ async fn no_client_calls_on_behalf_of_another() {
     });
     state_actor(poll.metadata_mut());
     assert_eq!(refused::<_>(node.workers().r#await(poll).await), missing);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_cluster_describes_its_services_only_to_callers_with_a_credential() {
+    let node = Node::start().await;
+    let (root, _) = create_token(&node, "cluster-admin", None).await;
+    let (viewer, _) = create_token(&node, "viewer@*", None).await;
+    let describe = async |token: Option<&str>| {
+        let message = ServerReflectionRequest {
+            message_request: Some(MessageRequest::ListServices(String::new())),
+            ..Default::default()
+        };
+        let messages = tokio_stream::iter([message]);
+        let request = match token {
+            Some(token) => with_token(messages, token),
+            None => Request::new(messages),
+        };
+        let mut client = ServerReflectionClient::new(node.channel());
+        let described = client.server_reflection_info(request).await?;
+        described.into_inner().message().await
+    };
+    assert!(describe(None).await.unwrap().is_some(), "it is open");
+    let close = v1::SetAccessRequest {
+        mode: v1::AccessMode::Closed.into(),
+        ..Default::default()
+    };
+    let mut access = AccessServiceClient::new(node.channel());
+    access.set_access(with_token(close, &root)).await.unwrap();
+    let refusal = refused(describe(None).await);
+    let expected = (Code::Unauthenticated, "credential_missing".to_owned());
+    assert_eq!(refusal, expected);
+    assert!(describe(Some(&viewer)).await.unwrap().is_some());
+    let mut health = HealthClient::new(node.channel());
+    let checked = health.check(HealthCheckRequest::default()).await;
+    assert!(checked.is_ok(), "everyone may probe: {checked:?}");
 }
