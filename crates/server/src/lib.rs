@@ -33,6 +33,7 @@ mod metrics;
 mod middleware;
 mod modules;
 mod namespace_permits;
+mod only_grpc;
 mod readiness;
 mod receiving;
 mod request;

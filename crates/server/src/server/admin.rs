@@ -9,6 +9,7 @@ use crate::limits::{
     ADMIN_CONNECTION_WINDOW_BYTES, ADMIN_MESSAGE_BYTES_MAX, ADMIN_STREAM_WINDOW_BYTES,
     ADMIN_STREAMS_MAX,
 };
+use crate::only_grpc::OnlyGrpc;
 use crate::services::Clusters;
 use axum::Router;
 use axum::extract::Request as HttpRequest;
@@ -66,7 +67,7 @@ async fn serve_one(accepted: Accepted, router: Router, shutdown: CancellationTok
 
 fn router(context: &Arc<Context>) -> Router {
     let memory = &context.memory.admin;
-    let layers = Intake::new(context, memory, memory).layers();
+    let layers = (OnlyGrpc, Intake::new(context, memory, memory).layers());
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()))
         .max_decoding_message_size(ADMIN_MESSAGE_BYTES_MAX);
     http::admin_router(context.clone()).route_service(

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::limits::{CONNECTION_STREAMS_MAX, KEEPALIVE, MESSAGE_BYTES_MAX};
 use crate::memory::MemoryPool;
 use crate::middleware::{Middleware, PortMemory};
+use crate::only_grpc::OnlyGrpc;
 use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
 use crate::services::{
@@ -91,6 +92,7 @@ pub(super) fn serve(
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
+        .layer(OnlyGrpc)
         .layer(intake.layers())
         .add_routes(routes)
         .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());

@@ -4,9 +4,13 @@ use crate::node::{APPROVAL, Node, free_address, start_of};
 use crate::web::get;
 use flotilla_replica::protocol::ProbeRequest;
 use flotilla_replica::protocol::peer_client::PeerClient;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::codegen::http::Request;
 use tonic::transport::Endpoint;
 
 /// What an HTTP/2 client sends first: the preface and empty settings.
@@ -55,4 +59,47 @@ async fn strangers_at_the_port_of_operators_keep_no_probe_from_being_answered() 
     assert_eq!(get(&address, "/livez").await.0, 200);
     assert_eq!(get(&address, "/readyz").await.0, 200);
     drop(strangers);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_page_of_another_site_can_send_is_not_a_call() {
+    let admin: SocketAddr = free_address();
+    let node = Node::start_with(|config| config.admin_listen = Some(admin)).await;
+    let at_admin = Endpoint::from_shared(format!("http://{admin}")).unwrap();
+    let ports = [
+        (node.channel(), "/flotilla.v1.AccessService/WhoAmI"),
+        (
+            at_admin.connect().await.unwrap(),
+            "/flotilla.v1.ClusterService/GetStatus",
+        ),
+    ];
+    for (mut channel, path) in ports {
+        let mut send = async |media_type: Option<&str>| {
+            let mut request = Request::post(format!("http://{}{path}", node.address));
+            if let Some(media_type) = media_type {
+                request = request.header("content-type", media_type);
+            }
+            // An empty message.
+            let body = Body::new(String::from("\0\0\0\0\0"));
+            poll_fn(|context| channel.poll_ready(context))
+                .await
+                .unwrap();
+            let response = channel.call(request.body(body).unwrap()).await.unwrap();
+            response.status().as_u16()
+        };
+        // The media types that a page may send to another site without its consent.
+        for media_type in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/grpc",
+            "application/grp",
+            "application/grpcx",
+        ] {
+            assert_eq!(send(Some(media_type)).await, 415, "{path} {media_type}");
+        }
+        assert_eq!(send(None).await, 415, "{path}");
+        for media_type in ["application/grpc", "application/grpc+proto"] {
+            assert_eq!(send(Some(media_type)).await, 200, "{path} {media_type}");
+        }
+    }
 }
