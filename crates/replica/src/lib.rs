@@ -76,6 +76,9 @@ pub use network::calls::{PeerCalls, PeerError, PeerFuture, PeerResult, Requests,
 pub use network::forward::QUEUE_BYTES_MAX as FORWARD_BYTES_MAX;
 pub use network::host_services::{HostCallSender, HostServices, HostServicesHandle};
 pub use network::local::HOME_GROUP_ID;
+pub use network::member_secret::{
+    MemberRefusal, MemberSecret, MemberSecretInterceptor, MemberState,
+};
 pub use network::protocol;
 pub use network::snapshots::SNAPSHOTS_BYTES_MAX;
 pub use network::sockets::{Accepted, Arrivals, PlainSockets, Sockets};

@@ -19,6 +19,7 @@ use crate::network::connection::Connections;
 use crate::network::handler::Handler;
 use crate::network::links::Links;
 use crate::network::local::{Local, LocalName};
+use crate::network::member_secret::MemberState;
 use crate::raft;
 use crate::read::Waiters;
 use crate::replica::Config;
@@ -93,6 +94,9 @@ async fn open(
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
+    let subscription = core.applied_state.feed.subscribe();
+    let state = MemberState::new(subscription, &core.store);
+    environment.transport.follow(state);
     environment
         .transport
         .serve(config.peer_listen, handler, core.lifecycle.token())

@@ -20,8 +20,8 @@ use flotilla_engine::{
 };
 use flotilla_leader::Schemas;
 use flotilla_replica::{
-    Caller, CallerCertificate, Config, Environment, Formation, HostServices, PlainSockets, Replica,
-    Tuning,
+    Caller, CallerCertificate, Config, Environment, Formation, HostServices,
+    MemberSecretInterceptor, PlainSockets, Replica, Tuning,
 };
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -92,6 +92,7 @@ impl StillNode {
                 NodeId(1),
                 HostServices::default().handle(),
                 Arc::new(PlainSockets),
+                MemberSecretInterceptor::default(),
             ),
             tls: None,
             tracer: None,

@@ -1,6 +1,7 @@
 //! A peer over gRPC, on the calling side.
 
 use crate::network::calls::{PeerCalls, PeerError, PeerFuture, Requests, Responses};
+use crate::network::member_secret::MemberSecretInterceptor;
 use crate::network::protocol::peer_client::PeerClient;
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
@@ -12,6 +13,7 @@ use futures::{Stream, StreamExt};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
@@ -21,16 +23,23 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Calls a peer, as a member.
+type Client = PeerClient<InterceptedService<Channel, MemberSecretInterceptor>>;
+
 /// A peer over gRPC; connects when first used and again after failures.
 pub(crate) struct GrpcPeer {
     /// Unset for an invalid address.
-    client: Option<PeerClient<Channel>>,
+    client: Option<Client>,
     address: String,
 }
 
 impl GrpcPeer {
     /// A peer by its `host:port`.
-    pub(crate) fn new(address: &str, sockets: &dyn Sockets) -> Self {
+    pub(crate) fn new(
+        address: &str,
+        sockets: &dyn Sockets,
+        secret: MemberSecretInterceptor,
+    ) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).ok();
         let client = endpoint.map(|endpoint| {
             let endpoint = endpoint
@@ -39,7 +48,7 @@ impl GrpcPeer {
                 .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
                 .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
                 .keep_alive_while_idle(true);
-            PeerClient::new(sockets.channel(&endpoint))
+            PeerClient::with_interceptor(sockets.channel(&endpoint), secret)
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX)
         });
@@ -49,7 +58,7 @@ impl GrpcPeer {
         }
     }
 
-    fn client(&self) -> Result<PeerClient<Channel>, PeerError> {
+    fn client(&self) -> Result<Client, PeerError> {
         self.client.clone().ok_or_else(|| {
             PeerError::Unreachable(format!("expected HOST:PORT, but found {:?}", self.address))
         })

@@ -5,22 +5,24 @@ use crate::network::calls::{PeerCalls, PeerError, Responses};
 use crate::network::client::{KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, MESSAGE_BYTES_MAX};
 use crate::network::head::Headed;
 use crate::network::host_services::{HostCallSender, HostServicesHandle};
+use crate::network::member_guard::{MemberGuard, PROBE, is_proven};
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
     AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
     ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
     TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
+use crate::network::refusal_log::RefusalLog;
 use crate::network::sockets::Arrivals;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http_body_util::{BodyExt, Full, Limited};
 use std::convert::Infallible;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service, http};
@@ -32,22 +34,18 @@ use tonic::{Extensions, Request, Response, Status, Streaming};
 
 /// Concurrent calls on one connection. A host may have many to one member.
 const STREAMS_MAX: u32 = 4_096;
-/// The call that every caller may make.
-const PROBE: &str = "Probe";
 /// The calls whose requests are streams.
 const STREAMS: [&str; 3] = ["Append", "InstallSnapshot", "Forward"];
 /// The maximum size of the other requests, which have only a few numbers and names. In bytes.
 const UNARY_BYTES_MAX: usize = 64 << 10;
 /// The maximum time until such a request has arrived.
 const UNARY_DEADLINE: Duration = Duration::from_secs(30);
-/// How often the log says that callers are refused.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The services for members: those of `peer`, and those of the host.
 pub(crate) fn routes(peer: Arc<dyn PeerCalls>, host_services: HostServicesHandle) -> Routes {
     let service = Arc::new(PeerService {
         peer,
-        logged: Mutex::default(),
+        log: RefusalLog::default(),
     });
     let of_peer = PeerServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -65,13 +63,18 @@ pub(crate) fn routes(peer: Arc<dyn PeerCalls>, host_services: HostServicesHandle
     Routes::from(router.fallback_service(of_host))
 }
 
-/// Serves incoming connections, until `shutdown`.
-pub(crate) fn serve(incoming: Arrivals, routes: Routes, shutdown: CancellationToken) {
+/// Serves incoming connections behind the guard, until `shutdown`.
+pub(crate) fn serve(
+    incoming: Arrivals,
+    (guard, routes): (MemberGuard, Routes),
+    shutdown: CancellationToken,
+) {
     // A peer whose machine is gone closes no connection, and its streams hold what it has begun.
     let serving = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .max_concurrent_streams(STREAMS_MAX)
+        .layer(guard)
         .add_routes(routes)
         .serve_with_incoming(incoming);
     // Streams between peers end only with their processes, so there is nothing to wait for.
@@ -149,15 +152,14 @@ async fn whole(request: http::Request<Body>) -> Result<http::Request<Body>, Stat
 
 struct PeerService {
     peer: Arc<dyn PeerCalls>,
-    /// When the log last said that a caller was refused.
-    logged: Mutex<Option<Instant>>,
+    log: RefusalLog,
 }
 
 impl PeerService {
-    /// Whether the caller is a member, as far as its certificate shows.
+    /// Whether the caller is a member, as far as its certificate, or the secret of its call, shows.
     fn is_admitted(&self, extensions: &Extensions) -> bool {
         let caller = extensions.get::<Caller>();
-        caller.is_some_and(|caller| self.peer.admits(caller))
+        is_proven(extensions) && caller.is_some_and(|caller| self.peer.admits(caller))
     }
 
     /// Refuses a call of the host's services that comes from another cluster, or is meant for another node.
@@ -197,16 +199,16 @@ impl PeerService {
         }
         let text =
             "expected a certificate for the host of a member, but this one is for other hosts";
-        self.log_refusal();
+        self.log_refusal(extensions);
         Err(Status::permission_denied(text))
     }
 
     /// Logs a refused call, unless one was logged a moment ago: a caller may try again and again.
-    fn log_refusal(&self) {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
-            *logged = Some(Instant::now());
+    fn log_refusal(&self, extensions: &Extensions) {
+        let address = extensions.get::<Caller>().and_then(Caller::address);
+        if self.log.is_due(address) {
             tracing::warn!(
+                ?address,
                 "a call at the peer port was refused: the caller's certificate is not for the host of a member; if the caller \
                  is one, add its host to `peer_names`"
             );

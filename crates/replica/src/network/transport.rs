@@ -3,6 +3,8 @@
 use crate::network::calls::PeerCalls;
 use crate::network::client::GrpcPeer;
 use crate::network::host_services::{HostServices, HostServicesHandle};
+use crate::network::member_guard::MemberGuard;
+use crate::network::member_secret::{MemberSecret, MemberSecretInterceptor, MemberState};
 use crate::network::server;
 use crate::network::sockets::{PlainSockets, Sockets};
 use futures::future::BoxFuture;
@@ -17,6 +19,9 @@ pub trait Transport: Send + Sync + 'static {
     /// A peer by its address. Connects on first use and again after failures; each call returns a
     /// separate connection, so that bulk data does not delay heartbeats.
     fn connect(&self, address: &str) -> Arc<dyn PeerCalls>;
+
+    /// Follows the state of the replica, for a transport whose decisions depend on it. Called once, before [`Self::serve`].
+    fn follow(&self, _state: MemberState) {}
 
     /// Serves `peer` on `listen` until `shutdown`. Returns once peers can connect.
     ///
@@ -35,6 +40,7 @@ pub trait Transport: Send + Sync + 'static {
 pub struct GrpcTransport {
     sockets: Arc<dyn Sockets>,
     host_services: HostServicesHandle,
+    member_secret: Option<Arc<dyn MemberSecret>>,
 }
 
 impl GrpcTransport {
@@ -44,6 +50,7 @@ impl GrpcTransport {
         Self {
             sockets,
             host_services: HostServicesHandle::default(),
+            member_secret: None,
         }
     }
 
@@ -52,6 +59,15 @@ impl GrpcTransport {
     pub fn with_host_services(self, host_services: &HostServices) -> Self {
         Self {
             host_services: host_services.handle(),
+            ..self
+        }
+    }
+
+    /// Adds the secret of the members to calls, and checks that of callers: for members without certificates.
+    #[must_use]
+    pub fn with_member_secret(self, secret: Option<Arc<dyn MemberSecret>>) -> Self {
+        Self {
+            member_secret: secret,
             ..self
         }
     }
@@ -65,7 +81,14 @@ impl Default for GrpcTransport {
 
 impl Transport for GrpcTransport {
     fn connect(&self, address: &str) -> Arc<dyn PeerCalls> {
-        Arc::new(GrpcPeer::new(address, self.sockets.as_ref()))
+        let secret = MemberSecretInterceptor::new(self.member_secret.clone());
+        Arc::new(GrpcPeer::new(address, self.sockets.as_ref(), secret))
+    }
+
+    fn follow(&self, state: MemberState) {
+        if let Some(secret) = self.member_secret.clone() {
+            secret.follow(state);
+        }
     }
 
     fn serve(
@@ -77,11 +100,13 @@ impl Transport for GrpcTransport {
         let Self {
             sockets,
             host_services,
+            member_secret,
         } = self.clone();
         Box::pin(async move {
             let listener = TcpListener::bind(listen).await?;
             let routes = server::routes(peer, host_services);
-            server::serve(sockets.accept(listener), routes, shutdown);
+            let guard = MemberGuard::new(member_secret);
+            server::serve(sockets.accept(listener), (guard, routes), shutdown);
             Ok(())
         })
     }

@@ -147,6 +147,8 @@ codes! {
         "The MAC at the end of a task token is wrong; nothing was looked up.";
     KeyUnavailable "key_unavailable" Unavailable
         "The node does not have the secret key that the request needs: its keyring differs from that of another node; nothing was done.";
+    PeerNotMember "peer_not_member" PermissionDenied
+        "A caller at the peer port of a node has not proved that it is a member; nothing was done.";
     KeyringsDiffer "keyrings_differ" FailedPrecondition
         "A closed cluster needs the same keyring on all voters, but a node has another one, or its keyring is unknown.";
     VoterRequiresToken "voter_requires_token" FailedPrecondition

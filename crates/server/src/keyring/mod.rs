@@ -3,15 +3,17 @@
 //! They are in a file on each node, and never in the log, in a snapshot or in a backup. What they protect stays protected if
 //! one of those is stolen. [`file`] reads and writes the file, [`Keyring`] derives keys for single purposes, and
 //! [`NodeKeyring`] has the keyring that a node uses, which changes when its file does. [`task_token`] authenticates the tokens
-//! of tasks.
+//! of tasks, and [`member_secret`] the calls between members.
 
 mod file;
+mod member_secret;
 mod reload;
 mod task_token;
 
 pub use file::{ensure_keyring_file, generate_keyring};
 
 pub(crate) use file::{KEYRING_FILE, of_node as keyring_file};
+pub(crate) use member_secret::KeyringMemberSecret;
 pub(crate) use reload::start as keep_fresh;
 pub(crate) use task_token::ShownTaskToken;
 
@@ -21,6 +23,7 @@ use ring::hmac;
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::watch;
 
 /// The size of a secret key, in bytes.
 const KEY_BYTES: usize = 32;
@@ -44,6 +47,7 @@ struct SecretKey {
     /// Tells keys with the same id apart. It does not reveal the key.
     check: String,
     task_tokens: hmac::Key,
+    members: hmac::Key,
 }
 
 /// The keyring that a node uses.
@@ -53,6 +57,7 @@ pub(crate) struct NodeKeyring {
     file: Option<PathBuf>,
     // A std lock and not tokio's because it is never held across an await.
     current: RwLock<Arc<Keyring>>,
+    changes: watch::Sender<u64>,
 }
 
 impl Keyring {
@@ -89,6 +94,7 @@ impl SecretKey {
             id,
             check: check_value(&key),
             task_tokens: derive(&key, b"task token v1"),
+            members: derive(&key, b"flotilla peer v1"),
         }
     }
 }
@@ -105,8 +111,22 @@ impl NodeKeyring {
         };
         Ok(Self {
             file,
-            current: RwLock::new(Arc::new(keyring)),
+            ..Self::of(keyring)
         })
+    }
+
+    /// A keyring that does not change.
+    fn of(keyring: Keyring) -> Self {
+        Self {
+            file: None,
+            current: RwLock::new(Arc::new(keyring)),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Counts the changes of the keyring.
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Whether there is no key.
@@ -132,6 +152,7 @@ impl NodeKeyring {
         let is_new = keyring.summary() != self.summary();
         if is_new {
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keyring);
+            self.changes.send_modify(|changes| *changes += 1);
         }
         Ok(is_new)
     }

@@ -108,7 +108,6 @@ mod tests {
     use super::*;
     use crate::keyring::{Keyring, SecretKey};
     use flotilla_engine::ids::ActionRunNumber;
-    use std::sync::{Arc, RwLock};
 
     const TOKEN: TaskToken = TaskToken {
         action_run: ActionRunNumber(7),
@@ -122,10 +121,7 @@ mod tests {
         let keyring = Keyring {
             keys: keys.map(key).collect(),
         };
-        NodeKeyring {
-            file: None,
-            current: RwLock::new(Arc::new(keyring)),
-        }
+        NodeKeyring::of(keyring)
     }
 
     fn code(shown: Result<ShownTaskToken, Refusal>) -> &'static str {

@@ -4,7 +4,9 @@ use super::ForwardedActor;
 use crate::limits::{LEADER_CONNECT_DEADLINE, LEADER_KEEPALIVE};
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
 use flotilla_engine::{Actor, NodeId};
-use flotilla_replica::{HostCallSender, HostServicesHandle, Leader, Replica, Sockets};
+use flotilla_replica::{
+    HostCallSender, HostServicesHandle, Leader, MemberSecretInterceptor, Replica, Sockets,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tonic::body::Body;
@@ -33,6 +35,7 @@ pub(crate) struct LeaderClients {
     node: NodeId,
     own_services: HostServicesHandle,
     sockets: Arc<dyn Sockets>,
+    secret: MemberSecretInterceptor,
     /// To former and current leaders, by their addresses for members: at most two per member. Polls of clients, which may be
     /// many, have another channel than the streams of embedded workers.
     channels: Mutex<BTreeMap<(String, ChannelUse), Channel>>,
@@ -47,11 +50,12 @@ enum ChannelUse {
     ForwardedPolls,
 }
 
-/// States the sender and the actor of each call.
+/// States the sender and the actor of each call, and adds the secret of the members.
 #[derive(Clone)]
 pub(crate) struct MemberCall {
     sender: HostCallSender,
     actor: ForwardedActor,
+    secret: MemberSecretInterceptor,
 }
 
 impl Interceptor for MemberCall {
@@ -59,7 +63,7 @@ impl Interceptor for MemberCall {
         let metadata = request.metadata_mut();
         self.sender.state(metadata);
         self.actor.clone().state(metadata);
-        Ok(request)
+        self.secret.call(request)
     }
 }
 
@@ -69,11 +73,13 @@ impl LeaderClients {
         node: NodeId,
         own_services: HostServicesHandle,
         sockets: Arc<dyn Sockets>,
+        secret: MemberSecretInterceptor,
     ) -> Self {
         Self {
             node,
             own_services,
             sockets,
+            secret,
             channels: Mutex::default(),
         }
     }
@@ -103,6 +109,7 @@ impl LeaderClients {
             MemberCall {
                 sender: replica.host_call_sender(leader.node_id),
                 actor,
+                secret: self.secret.clone(),
             },
         ))
     }
@@ -160,7 +167,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_forwarded_poll_ends_soon_after_the_machine_of_the_leader_has_vanished() {
         let services = HostServices::default();
-        let clients = LeaderClients::new(NodeId(1), services.handle(), Arc::new(Vanished));
+        let clients = LeaderClients::new(
+            NodeId(1),
+            services.handle(),
+            Arc::new(Vanished),
+            MemberSecretInterceptor::default(),
+        );
         for channel_use in [ChannelUse::EmbeddedWorkers, ChannelUse::ForwardedPolls] {
             let channel = clients
                 .channel("leader:1", channel_use)

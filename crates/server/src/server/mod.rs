@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::inspect::NodeInspector;
-use crate::keyring::{self, KEYRING_FILE, NodeKeyring};
+use crate::keyring::{self, KEYRING_FILE, KeyringMemberSecret, NodeKeyring};
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::members::LeaderClients;
 use crate::memory::Memory;
@@ -34,8 +34,8 @@ use crate::{embedded, faults, health, http, traces, watch};
 use flotilla_engine::NodeId;
 use flotilla_leader::{Hub, Schemas};
 use flotilla_replica::{
-    Config, Environment, Formation, GrpcTransport, HostServices, ReadError, Replica, Sockets,
-    Subscription, Tuning,
+    Config, Environment, Formation, GrpcTransport, HostServices, MemberSecret,
+    MemberSecretInterceptor, ReadError, Replica, Sockets, Subscription, Tuning,
 };
 use futures::future::join_all;
 use std::convert::Infallible;
@@ -107,8 +107,11 @@ impl Server {
         let memory = Memory::of_node(&config);
         let peer_sockets = wrap(sockets(tls.as_ref(), Port::Peers, connections));
         let member_services = HostServices::default();
-        let transport =
-            GrpcTransport::over(peer_sockets.clone()).with_host_services(&member_services);
+        let keyring = Arc::new(NodeKeyring::load(keyring::keyring_file(&config)?)?);
+        let member_secret = member_secret(tls.as_ref(), &keyring);
+        let transport = GrpcTransport::over(peer_sockets.clone())
+            .with_host_services(&member_services)
+            .with_member_secret(member_secret.clone());
         let environment = environment(transport, &hub, &metrics, &inspector);
         let shutdown = CancellationToken::new();
         let stop = shutdown.clone().drop_guard();
@@ -116,7 +119,6 @@ impl Server {
         let renew = |tls| tls::keep_fresh(shutdown.clone(), tls);
         let renewing = tls.clone().map(renew);
         let access_config = InitialAccessConfig::of(&config);
-        let keyring = Arc::new(NodeKeyring::load(keyring::keyring_file(&config)?)?);
         let requirements = access_config.requirements(&keyring);
         let replica_config = replica_config(&config, requirements, &memory, &ports.client_address);
         let replica = tokio::select! {
@@ -147,6 +149,7 @@ impl Server {
                 NodeId(config.node_id),
                 member_services.handle(),
                 peer_sockets,
+                MemberSecretInterceptor::new(member_secret),
             ),
             tls,
             tracer,
@@ -465,6 +468,17 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
         client_certificates: config.client_certificates,
     };
     Ok(Some(Arc::new(Tls::load(files, requirements)?)))
+}
+
+/// How members prove that they are members: without TLS, with a secret from the keyring.
+fn member_secret(
+    tls: Option<&Arc<Tls>>,
+    keyring: &Arc<NodeKeyring>,
+) -> Option<Arc<dyn MemberSecret>> {
+    match tls {
+        Some(_) => None,
+        None => Some(Arc::new(KeyringMemberSecret::new(Arc::clone(keyring)))),
+    }
 }
 
 /// How the node connects to others and accepts connections at a port.

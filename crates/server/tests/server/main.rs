@@ -16,6 +16,7 @@ mod inspect;
 mod keys;
 mod large_reads;
 mod matrix;
+mod member_secret;
 mod members;
 mod node;
 mod observing;
