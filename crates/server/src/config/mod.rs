@@ -1,11 +1,11 @@
 //! A node's configuration: its fields, their defaults and their validation.
 
 mod peer;
+mod tls;
 
 pub use peer::Peer;
 
 use crate::limits::{MEMORY_BYTES_MIN, WASM_MEMORY_BYTES_MIN};
-use crate::tls::TlsFiles;
 use flotilla_engine::AccessMode;
 use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_replica::{Tuning, host_of};
@@ -84,6 +84,12 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// The authorities that sign the certificates of nodes and clients: a PEM file.
     pub tls_ca: Option<PathBuf>,
+    /// The node's certificate for its peers, if it is another than `tls_cert`.
+    pub tls_peer_cert: Option<PathBuf>,
+    /// The private key of `tls_peer_cert`: a PEM file.
+    pub tls_peer_key: Option<PathBuf>,
+    /// The authorities that sign the certificates of nodes, if they are others than those in `tls_ca`.
+    pub tls_peer_ca: Option<PathBuf>,
     /// Snapshot after this many bytes of log; each node uses 60–100 % of it, by its id, so that
     /// snapshots are staggered.
     pub snapshot_log_bytes: u64,
@@ -188,6 +194,20 @@ pub enum ConfigInvalid {
         /// The key that is missing.
         missing: &'static str,
     },
+    /// The files for peers need those for clients.
+    #[error(
+        "expected `tls_cert`, `tls_key` and `tls_ca`, because `{key}` is given, but they are not"
+    )]
+    PeerTlsWithoutTls {
+        /// The key that is given.
+        key: &'static str,
+    },
+    /// Only one of certificate and key is configured for peers.
+    #[error("expected `tls_peer_cert` and `tls_peer_key` together, but `{missing}` is not given")]
+    PeerTlsIncomplete {
+        /// The key that is missing.
+        missing: &'static str,
+    },
     /// Clients need a reachable address: `listen` is a wildcard and `advertise` is not set.
     #[error(
         "expected `advertise`, since `listen` is {0}, which names no host, but it is not given"
@@ -245,6 +265,9 @@ impl Default for ServerConfig {
             tls_cert: None,
             tls_key: None,
             tls_ca: None,
+            tls_peer_cert: None,
+            tls_peer_key: None,
+            tls_peer_ca: None,
             snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
             max_log_bytes: Tuning::default().max_log_bytes,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
@@ -263,7 +286,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// All configuration keys. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
-    pub const KEYS: [&str; 29] = [
+    pub const KEYS: [&str; 32] = [
         "node_id",
         "listen",
         "http_listen",
@@ -283,6 +306,9 @@ impl ServerConfig {
         "tls_cert",
         "tls_key",
         "tls_ca",
+        "tls_peer_cert",
+        "tls_peer_key",
+        "tls_peer_ca",
         "snapshot_log_bytes",
         "max_log_bytes",
         "disk_reserve_bytes",
@@ -336,15 +362,6 @@ impl ServerConfig {
         Duration::from_millis(self.slow_command_ms)
     }
 
-    /// The TLS files, if TLS is configured.
-    pub(crate) fn tls_files(&self) -> Option<TlsFiles> {
-        Some(TlsFiles {
-            cert: self.tls_cert.clone()?,
-            key: self.tls_key.clone()?,
-            ca: self.tls_ca.clone()?,
-        })
-    }
-
     /// The first key and address, if any, at which callers from other machines may reach the node.
     pub(crate) fn beyond_loopback(&self) -> Option<(&'static str, SocketAddr)> {
         let listens = [
@@ -359,31 +376,19 @@ impl ServerConfig {
             .find(|(_, address)| !address.ip().is_loopback())
     }
 
-    /// The hosts that others use to reach the node, each with the key that configures it.
-    pub(crate) fn own_hosts(&self) -> Vec<(&'static str, String)> {
+    /// The hosts that peers use to reach the node, each with the key that configures it.
+    pub(crate) fn peer_hosts(&self) -> Vec<(&'static str, String)> {
         let own = self.peers.iter().find(|peer| peer.node_id == self.node_id);
-        let for_peers = own.map(|peer| ("peers", host_of(&peer.address).to_owned()));
-        let for_clients = match &self.advertise {
-            Some(advertise) => ("advertise", host_of(advertise).to_owned()),
-            None => ("listen", self.listen.ip().to_string()),
-        };
-        for_peers.into_iter().chain([for_clients]).collect()
+        let host = own.map(|peer| ("peers", host_of(&peer.address).to_owned()));
+        host.into_iter().collect()
     }
 
-    fn check_tls(&self) -> Result<(), ConfigInvalid> {
-        let files = [
-            ("tls_cert", &self.tls_cert),
-            ("tls_key", &self.tls_key),
-            ("tls_ca", &self.tls_ca),
-        ];
-        let is_plain = files.iter().all(|(_, file)| file.is_none());
-        if is_plain && self.client_certificates == ClientCertificates::Required {
-            return Err(ConfigInvalid::ClientCertificatesWithoutTls);
-        }
-        match files.into_iter().find(|(_, file)| file.is_none()) {
-            Some((missing, _)) if !is_plain => Err(ConfigInvalid::TlsIncomplete { missing }),
-            Some(_) | None => Ok(()),
-        }
+    /// The hosts that clients use to reach the node, each with the key that configures it.
+    pub(crate) fn client_hosts(&self) -> Vec<(&'static str, String)> {
+        vec![match &self.advertise {
+            Some(advertise) => ("advertise", host_of(advertise).to_owned()),
+            None => ("listen", self.listen.ip().to_string()),
+        }]
     }
 
     fn check_peers(&self) -> Result<(), ConfigInvalid> {
@@ -505,7 +510,10 @@ impl ConfigInvalid {
                 "remove `access`, which only a new cluster reads; listen on loopback addresses; or pass `--insecure` to give \
                  full control to every caller that can reach the node",
             ),
-            Self::TlsIncomplete { .. } | Self::ClientCertificatesWithoutTls => {
+            Self::TlsIncomplete { .. }
+            | Self::PeerTlsIncomplete { .. }
+            | Self::PeerTlsWithoutTls { .. }
+            | Self::ClientCertificatesWithoutTls => {
                 Some("`flo cert dev DIR` makes all three files for a test cluster")
             }
             Self::NodeIdZero
@@ -659,6 +667,14 @@ mod tests {
                 json!({"tls_cert": "a", "tls_ca": "b"}),
                 "`tls_key` is not given",
             ),
+            (
+                json!({"tls_peer_ca": "a"}),
+                "because `tls_peer_ca` is given",
+            ),
+            (
+                json!({"tls_cert": "a", "tls_key": "b", "tls_ca": "c", "tls_peer_key": "d"}),
+                "`tls_peer_cert` is not given",
+            ),
         ];
         for (value, expected) in cases {
             let found = fault(value.clone());
@@ -674,9 +690,9 @@ mod tests {
             "tls_cert": "node.pem", "tls_key": "node-key.pem", "tls_ca": "ca.pem",
         });
         assert_eq!(fault(value.clone()), "");
-        let hosts = parse(value).unwrap().own_hosts();
-        let expected = [("peers", "fd00::1"), ("advertise", "node-1")];
-        assert_eq!(hosts, expected.map(|(key, host)| (key, host.to_owned())));
+        let config = parse(value).unwrap();
+        assert_eq!(config.peer_hosts(), [("peers", "fd00::1".to_owned())]);
+        assert_eq!(config.client_hosts(), [("advertise", "node-1".to_owned())]);
     }
 
     #[test]

@@ -464,7 +464,8 @@ fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
         return Ok(None);
     };
     let requirements = TlsRequirements {
-        hosts: config.own_hosts(),
+        client_hosts: config.client_hosts(),
+        peer_hosts: config.peer_hosts(),
         client_certificates: config.client_certificates,
     };
     Ok(Some(Arc::new(Tls::load(files, requirements)?)))

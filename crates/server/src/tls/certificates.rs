@@ -1,11 +1,11 @@
-//! Builds rustls's configurations from the three files, with every check that makes a later failure
+//! Builds rustls's configurations from the files, with every check that makes a later failure
 //! easy to diagnose.
 
 use super::caller::is_valid_for;
 use super::certificate::{Judge, Usage, describe, not_after_seconds};
 use super::client_verifier::ClientVerifier;
 use super::server_verifier::ServerVerifier;
-use super::{Port, TlsFiles, TlsInvalid, TlsRequirements};
+use super::{NodeTlsFiles, Port, TlsFiles, TlsInvalid, TlsRequirements};
 use crate::config::ClientCertificates;
 use std::fs;
 use std::path::Path;
@@ -31,9 +31,17 @@ const HTTP_1: &[u8] = b"http/1.1";
 const CERTIFICATES: &str = "a certificate";
 const KEY: &str = "a private key";
 
-/// The bytes of the three files.
+/// The bytes of the files.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Contents {
+    clients: FileContents,
+    /// `None` if the peer port has the same files.
+    peers: Option<FileContents>,
+}
+
+/// The bytes of three files that belong together.
+#[derive(Clone, PartialEq, Eq)]
+struct FileContents {
     cert: Vec<u8>,
     key: Vec<u8>,
     ca: Vec<u8>,
@@ -43,7 +51,7 @@ pub(super) struct Contents {
 pub(super) struct Certificates {
     /// What they were made from.
     pub(super) contents: Contents,
-    /// When the node's own certificate expires. In seconds since 1970.
+    /// When the node's own certificate expires: the first one, if it has two. In seconds since 1970.
     pub(super) not_after_seconds: u64,
     clients: Arc<ServerConfig>,
     peers: Arc<ServerConfig>,
@@ -60,7 +68,16 @@ impl Contents {
     ///
     /// # Errors
     /// [`TlsInvalid::Unreadable`] names the first file that cannot be read.
-    pub(super) fn read(files: &TlsFiles) -> Result<Self, TlsInvalid> {
+    pub(super) fn read(files: &NodeTlsFiles) -> Result<Self, TlsInvalid> {
+        Ok(Self {
+            clients: FileContents::read(&files.clients)?,
+            peers: files.peers.as_ref().map(FileContents::read).transpose()?,
+        })
+    }
+}
+
+impl FileContents {
+    fn read(files: &TlsFiles) -> Result<Self, TlsInvalid> {
         let read = |key, path: &Path| {
             fs::read(path).map_err(|source| TlsInvalid::Unreadable {
                 key,
@@ -69,9 +86,9 @@ impl Contents {
             })
         };
         Ok(Self {
-            cert: read("tls_cert", &files.cert)?,
-            key: read("tls_key", &files.key)?,
-            ca: read("tls_ca", &files.ca)?,
+            cert: read(files.keys.cert, &files.cert)?,
+            key: read(files.keys.key, &files.key)?,
+            ca: read(files.keys.ca, &files.ca)?,
         })
     }
 }
@@ -83,48 +100,42 @@ impl Certificates {
     /// [`TlsInvalid`] names the first error.
     pub(super) fn new(
         contents: Contents,
-        files: &TlsFiles,
+        files: &NodeTlsFiles,
         requirements: &TlsRequirements,
         now: SystemTime,
     ) -> Result<Self, TlsInvalid> {
         let provider = Arc::new(ring::default_provider());
-        let chain = certificates("tls_cert", &files.cert, &contents.cert)?;
-        let judge = Judge {
-            authorities: Arc::new(authorities(&contents, files)?),
-            algorithms: provider.signature_verification_algorithms,
+        let node = |contents, files, hosts: &[_]| {
+            Identity::new(TlsSource { contents, files }, hosts, &provider, now)
         };
-        let not_after_seconds = check_own(&judge, &chain, files, now)?;
-        check_hosts(&chain, files, &requirements.hosts)?;
-        let own = Arc::new(own_key(chain, &contents, files, &provider)?);
-        let Verifiers { clients, servers } = verifiers(&judge, files, &provider)?;
-        let client_verifier = |usages, is_mandatory| {
-            Arc::new(ClientVerifier {
-                any: clients.clone(),
-                judge: judge.clone(),
-                usages,
-                is_mandatory,
-            })
+        let TlsRequirements {
+            client_hosts,
+            peer_hosts,
+            client_certificates,
+        } = requirements;
+        let (clients, peers) = match (&contents.peers, &files.peers) {
+            (Some(of_peers), Some(peer_files)) => (
+                node(&contents.clients, &files.clients, client_hosts)?,
+                Some(node(of_peers, peer_files, peer_hosts)?),
+            ),
+            _ => {
+                let hosts = [&peer_hosts[..], client_hosts].concat();
+                (node(&contents.clients, &files.clients, &hosts)?, None)
+            }
         };
-        let server_verifier = |usages| {
-            Arc::new(ServerVerifier {
-                any: servers.clone(),
-                judge: judge.clone(),
-                usages,
-            })
-        };
-        let is_required = requirements.client_certificates == ClientCertificates::Required;
-        let server = |verifier: Arc<dyn ClientCertVerifier>, protocols: &[&[u8]]| {
-            server_config(&provider, verifier, own.clone(), protocols)
-        };
+        let peers = peers.as_ref().unwrap_or(&clients);
+        let is_required = *client_certificates == ClientCertificates::Required;
+        let only_client = &[Usage::Client];
+        let http = [HTTP_2, HTTP_1];
         Ok(Self {
-            clients: server(client_verifier(&[Usage::Client], is_required), &[HTTP_2]),
-            peers: server(client_verifier(&Usage::ALL, true), &[HTTP_2]),
-            http: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
-            admin: server(client_verifier(&[Usage::Client], false), &[HTTP_2, HTTP_1]),
-            to_nodes: client_config(&provider, server_verifier(&[Usage::Server]), own.clone()),
-            to_peers: client_config(&provider, server_verifier(&Usage::ALL), own.clone()),
+            not_after_seconds: clients.not_after_seconds.min(peers.not_after_seconds),
+            clients: clients.server((only_client, is_required), &[HTTP_2]),
+            peers: peers.server((&Usage::ALL, true), &[HTTP_2]),
+            http: clients.server((only_client, false), &http),
+            admin: clients.server((only_client, false), &http),
+            to_nodes: clients.client(&[Usage::Server]),
+            to_peers: peers.client(&Usage::ALL),
             contents,
-            not_after_seconds,
         })
     }
 
@@ -154,6 +165,71 @@ impl std::fmt::Debug for Certificates {
             .debug_struct("Certificates")
             .field("not_after_seconds", &self.not_after_seconds)
             .finish_non_exhaustive()
+    }
+}
+
+/// Three files with their contents.
+struct TlsSource<'s> {
+    contents: &'s FileContents,
+    files: &'s TlsFiles,
+}
+
+/// A certificate of this node, and whom it trusts.
+struct Identity<'p> {
+    judge: Judge,
+    own: Arc<SingleCertAndKey>,
+    verifiers: Verifiers,
+    not_after_seconds: u64,
+    provider: &'p Arc<CryptoProvider>,
+}
+
+impl<'p> Identity<'p> {
+    /// What the files hold, for a node that others reach at these hosts.
+    fn new(
+        TlsSource { contents, files }: TlsSource<'_>,
+        hosts: &[(&'static str, String)],
+        provider: &'p Arc<CryptoProvider>,
+        now: SystemTime,
+    ) -> Result<Self, TlsInvalid> {
+        let chain = certificates(files.keys.cert, &files.cert, &contents.cert)?;
+        let judge = Judge {
+            authorities: Arc::new(authorities(contents, files)?),
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let not_after_seconds = check_own(&judge, &chain, files, now)?;
+        check_hosts(&chain, files, hosts)?;
+        Ok(Self {
+            own: Arc::new(own_key(chain, contents, files, provider)?),
+            verifiers: verifiers(&judge, files, provider)?,
+            judge,
+            not_after_seconds,
+            provider,
+        })
+    }
+
+    /// Accepts callers whose certificate names these usages; callers without one unless it is mandatory.
+    fn server(
+        &self,
+        (usages, is_mandatory): (&'static [Usage], bool),
+        protocols: &[&[u8]],
+    ) -> Arc<ServerConfig> {
+        let verifier = Arc::new(ClientVerifier {
+            any: self.verifiers.clients.clone(),
+            judge: self.judge.clone(),
+            usages,
+            is_mandatory,
+        });
+        server_config(self.provider, verifier, self.own.clone(), protocols)
+    }
+
+    /// Trusts servers whose certificate names these usages.
+    fn client(&self, usages: &'static [Usage]) -> Arc<ClientConfig> {
+        let verifier = Arc::new(ServerVerifier {
+            any: self.verifiers.servers.clone(),
+            judge: self.judge.clone(),
+            usages,
+        });
+        client_config(self.provider, verifier, self.own.clone())
     }
 }
 
@@ -208,19 +284,30 @@ fn check_own(
                         ca: files.ca.clone(),
                     }
                 }
-                other => malformed("tls_cert", &files.cert, CERTIFICATES, other.to_string()),
+                other => malformed(
+                    files.keys.cert,
+                    &files.cert,
+                    CERTIFICATES,
+                    other.to_string(),
+                ),
             })?;
     }
-    not_after_seconds(&chain[0], Usage::Server)
-        .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))
+    not_after_seconds(&chain[0], Usage::Server).map_err(|error| {
+        malformed(
+            files.keys.cert,
+            &files.cert,
+            CERTIFICATES,
+            error.to_string(),
+        )
+    })
 }
 
-fn authorities(contents: &Contents, files: &TlsFiles) -> Result<RootCertStore, TlsInvalid> {
+fn authorities(contents: &FileContents, files: &TlsFiles) -> Result<RootCertStore, TlsInvalid> {
     let mut roots = RootCertStore::empty();
-    for authority in certificates("tls_ca", &files.ca, &contents.ca)? {
-        roots
-            .add(authority)
-            .map_err(|error| malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string()))?;
+    for authority in certificates(files.keys.ca, &files.ca, &contents.ca)? {
+        roots.add(authority).map_err(|error| {
+            malformed(files.keys.ca, &files.ca, CERTIFICATES, error.to_string())
+        })?;
     }
     Ok(roots)
 }
@@ -240,7 +327,7 @@ fn verifiers(
 ) -> Result<Verifiers, TlsInvalid> {
     let roots = || judge.authorities.clone();
     let unusable = |error: VerifierBuilderError| {
-        malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string())
+        malformed(files.keys.ca, &files.ca, CERTIFICATES, error.to_string())
     };
     let clients = WebPkiClientVerifier::builder_with_provider(roots(), provider.clone());
     let clients = clients.build().map_err(unusable)?;
@@ -254,8 +341,14 @@ fn check_hosts(
     files: &TlsFiles,
     hosts: &[(&'static str, String)],
 ) -> Result<(), TlsInvalid> {
-    let certificate = ParsedCertificate::try_from(&chain[0])
-        .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))?;
+    let certificate = ParsedCertificate::try_from(&chain[0]).map_err(|error| {
+        malformed(
+            files.keys.cert,
+            &files.cert,
+            CERTIFICATES,
+            error.to_string(),
+        )
+    })?;
     match hosts
         .iter()
         .find(|(_, host)| !is_valid_for(&certificate, host))
@@ -271,11 +364,11 @@ fn check_hosts(
 
 fn own_key(
     chain: Vec<CertificateDer<'static>>,
-    contents: &Contents,
+    contents: &FileContents,
     files: &TlsFiles,
     provider: &CryptoProvider,
 ) -> Result<SingleCertAndKey, TlsInvalid> {
-    let unusable = |cause| malformed("tls_key", &files.key, KEY, cause);
+    let unusable = |cause| malformed(files.keys.key, &files.key, KEY, cause);
     let key = PrivateKeyDer::from_pem_slice(&contents.key)
         .map_err(|error| unusable(error.to_string()))?;
     let own = CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {

@@ -1,8 +1,7 @@
 //! TLS: a node's identity, whom it trusts, and how both change while it runs (ADR 0016).
 //!
 //! A node has one certificate, for clients, peers and HTTP alike, and trusts what the authorities
-//! of one bundle have signed. `certificates` builds rustls's configurations from the three files,
-//! or reports what is wrong with them; `client_verifier` decides which clients to accept, and
+//! of one bundle have signed; or it has others for its peers. `certificates` builds rustls's configurations from the files, or reports what is wrong with them; `client_verifier` decides which clients to accept, and
 //! `server_verifier` which servers to trust. [`Tls`] holds the newest valid configurations;
 //! `reload` checks the files for changes; `dialer` opens connections, each with the newest
 //! configuration when it begins. `refusal` describes why one failed, and `log_throttle` limits how
@@ -43,9 +42,20 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// The files of a node's TLS, all in PEM.
+/// The files of a node's TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeTlsFiles {
+    /// For clients and HTTP.
+    pub(crate) clients: TlsFiles,
+    /// For peers; the same if not given.
+    pub(crate) peers: Option<TlsFiles>,
+}
+
+/// Three files that belong together, all in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
+    /// The configuration keys that name them.
+    pub(crate) keys: TlsKeys,
     /// The node's certificate and its intermediates.
     pub(crate) cert: PathBuf,
     /// The certificate's private key.
@@ -54,11 +64,24 @@ pub(crate) struct TlsFiles {
     pub(crate) ca: PathBuf,
 }
 
+/// The configuration keys of three files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TlsKeys {
+    /// That of the certificate.
+    pub(crate) cert: &'static str,
+    /// That of the private key.
+    pub(crate) key: &'static str,
+    /// That of the authorities.
+    pub(crate) ca: &'static str,
+}
+
 /// What a node's certificate must be valid for, and what the node requires of its callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsRequirements {
-    /// The hosts that others use to connect to the node, with the configuration keys that set them.
-    pub(crate) hosts: Vec<(&'static str, String)>,
+    /// The hosts that clients use to connect to the node, with the configuration keys that set them.
+    pub(crate) client_hosts: Vec<(&'static str, String)>,
+    /// The hosts that peers use.
+    pub(crate) peer_hosts: Vec<(&'static str, String)>,
     /// Which callers must present a client certificate.
     pub(crate) client_certificates: ClientCertificates,
 }
@@ -91,7 +114,7 @@ impl Port {
 /// A node's TLS.
 #[derive(Debug)]
 pub(crate) struct Tls {
-    files: TlsFiles,
+    files: NodeTlsFiles,
     requirements: TlsRequirements,
     // A std lock and not tokio's because it is never held across an await.
     current: RwLock<Arc<Certificates>>,
@@ -104,7 +127,10 @@ impl Tls {
     ///
     /// # Errors
     /// [`TlsInvalid`] if a node cannot use them.
-    pub(crate) fn load(files: TlsFiles, requirements: TlsRequirements) -> Result<Self, TlsInvalid> {
+    pub(crate) fn load(
+        files: NodeTlsFiles,
+        requirements: TlsRequirements,
+    ) -> Result<Self, TlsInvalid> {
         let contents = Contents::read(&files)?;
         let certificates = Certificates::new(contents, &files, &requirements, SystemTime::now())?;
         Ok(Self {
@@ -115,7 +141,7 @@ impl Tls {
         })
     }
 
-    /// When the certificate in use expires. In seconds since 1970.
+    /// When the certificate in use expires; the first one, if peers have another. In seconds since 1970.
     pub(crate) fn expiry_seconds(&self) -> u64 {
         self.current().not_after_seconds
     }

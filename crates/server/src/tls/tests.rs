@@ -34,7 +34,8 @@ struct Folder {
 /// What a node at these hosts requires.
 fn at(hosts: Vec<(&'static str, String)>) -> TlsRequirements {
     TlsRequirements {
-        hosts,
+        client_hosts: hosts,
+        peer_hosts: Vec::new(),
         client_certificates: ClientCertificates::Required,
     }
 }
@@ -97,8 +98,20 @@ impl Folder {
     }
 
     /// The files of a caller that has the certificate `name`.
-    fn files(&self, name: &str) -> TlsFiles {
+    fn files(&self, name: &str) -> NodeTlsFiles {
+        NodeTlsFiles {
+            clients: self.three_files(name),
+            peers: None,
+        }
+    }
+
+    fn three_files(&self, name: &str) -> TlsFiles {
         TlsFiles {
+            keys: TlsKeys {
+                cert: "tls_cert",
+                key: "tls_key",
+                ca: "tls_ca",
+            },
             cert: self.path(&format!("{name}.pem")),
             key: self.path(&format!("{name}-key.pem")),
             ca: self.path("ca.pem"),
@@ -159,17 +172,21 @@ fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason()
             .contains("to be for flo-1, the node's host in `advertise`")
     );
     assert!(other.hint().contains("--host flo-1"));
+    let only = |clients| NodeTlsFiles {
+        clients,
+        peers: None,
+    };
     let mixed = TlsFiles {
         key: folder.path("server-key.pem"),
-        ..folder.files("node")
+        ..folder.three_files("node")
     };
-    let mixed = Tls::load(mixed, at(Vec::new())).unwrap_err();
+    let mixed = Tls::load(only(mixed), at(Vec::new())).unwrap_err();
     assert!(matches!(mixed, TlsInvalid::KeyMismatch { .. }), "{mixed}");
     let gone = TlsFiles {
         ca: folder.path("gone.pem"),
-        ..folder.files("node")
+        ..folder.three_files("node")
     };
-    let gone = Tls::load(gone, at(Vec::new())).unwrap_err();
+    let gone = Tls::load(only(gone), at(Vec::new())).unwrap_err();
     assert!(matches!(gone, TlsInvalid::Unreadable { .. }), "{gone}");
     let others = Folder::new();
     fs::copy(others.path("ca.pem"), folder.path("ca.pem")).unwrap();
@@ -231,7 +248,7 @@ fn anybody(folder: &Folder, name: &str) -> Arc<ServerConfig> {
 }
 
 fn identity(folder: &Folder, name: &str) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
-    let files = folder.files(name);
+    let files = folder.three_files(name);
     let chain = CertificateDer::pem_file_iter(files.cert).unwrap();
     let key = PrivateKeyDer::from_pem_file(files.key).unwrap();
     (chain.map(Result::unwrap).collect(), key)
@@ -324,6 +341,58 @@ async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_h
         let found = knock(port, &node, somebody(&folder, name)).await;
         assert_eq!(found, expected, "{name:?} at {port:?}");
     }
+}
+
+#[tokio::test]
+async fn peers_can_have_another_authority_than_clients() {
+    let (clients, peers) = (Folder::new(), Folder::new());
+    peers.issue("node", &BOTH, |params| {
+        params.not_after = date_time_ymd(2300, 1, 1);
+    });
+    let files = NodeTlsFiles {
+        peers: Some(peers.three_files("node")),
+        ..clients.files("node")
+    };
+    let of_clients = TlsRequirements {
+        peer_hosts: vec![("peers", "127.0.0.1".to_owned())],
+        ..at(vec![("listen", "127.0.0.1".to_owned())])
+    };
+    let node = Arc::new(Tls::load(files.clone(), of_clients).unwrap());
+    assert_eq!(node.expiry_seconds(), 10_413_792_000, "the first of both");
+    let untrusted = || Err(Error::AlertReceived(AlertDescription::UnknownCA));
+    // A caller trusts the other side's authority, and shows its certificate.
+    let caller = |trusted: &Folder, own: &Folder| {
+        for end in [".pem", "-key.pem"] {
+            let name = format!("node{end}");
+            fs::copy(own.path(&name), trusted.path(&format!("shown{end}"))).unwrap();
+        }
+        somebody(trusted, Some("shown"))
+    };
+    let cases = [
+        (Port::Peers, caller(&peers, &peers), Ok(())),
+        (Port::Peers, caller(&peers, &clients), untrusted()),
+        (Port::Clients, caller(&clients, &clients), Ok(())),
+        (Port::Clients, caller(&clients, &peers), untrusted()),
+        (Port::Http, somebody(&clients, None), Ok(())),
+    ];
+    for (port, config, expected) in cases {
+        assert_eq!(knock(port, &node, config).await, expected, "{port:?}");
+    }
+    assert_eq!(
+        dial(&node, Port::Peers, anybody(&peers, "node")).await,
+        Ok(())
+    );
+    let refused = dial(&node, Port::Peers, anybody(&clients, "node")).await;
+    assert!(refused.is_err(), "a client's authority signs no member");
+    let elsewhere = TlsRequirements {
+        peer_hosts: vec![("peers", "flo-1".to_owned())],
+        ..at(Vec::new())
+    };
+    let refused = Tls::load(files.clone(), elsewhere).unwrap_err();
+    assert!(refused.to_string().contains("in `peers`"), "{refused}");
+    fs::remove_file(peers.path("ca.pem")).unwrap();
+    let gone = Tls::load(files, at(Vec::new())).unwrap_err();
+    assert!(matches!(gone, TlsInvalid::Unreadable { .. }), "{gone}");
 }
 
 #[tokio::test]

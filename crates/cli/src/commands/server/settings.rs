@@ -205,6 +205,36 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_ca: Option<PathBuf>,
 
+    /// Certificate of the node for its peers, as a PEM file, if it is another
+    #[arg(
+        long,
+        env = "FLO_TLS_PEER_CERT",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_peer_cert: Option<PathBuf>,
+
+    /// Key of that certificate, as a PEM file
+    #[arg(
+        long,
+        env = "FLO_TLS_PEER_KEY",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_peer_key: Option<PathBuf>,
+
+    /// PEM file with the authorities that sign the certificates of nodes, if they are others
+    #[arg(
+        long,
+        env = "FLO_TLS_PEER_CA",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_peer_ca: Option<PathBuf>,
+
     /// Snapshot after this many bytes of log; each node uses 60–100 % of it, so that snapshots are
     /// staggered [default: 64 MiB]
     #[arg(
@@ -414,6 +444,9 @@ mod tests {
             admin_listen: Some("127.0.0.1:9003".to_owned()),
             tls_key: Some("node-key.pem".into()),
             tls_ca: Some("ca.pem".into()),
+            tls_peer_cert: Some("peer.pem".into()),
+            tls_peer_key: Some("peer-key.pem".into()),
+            tls_peer_ca: Some("peer-ca.pem".into()),
             snapshot_log_bytes: Some(1),
             max_log_bytes: Some(2),
             disk_reserve_bytes: Some(3),
