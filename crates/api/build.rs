@@ -20,6 +20,8 @@ const PROTO_DIRECTORY: &str = "../../proto";
 const ROUTE: &str = "flotilla.rest.route";
 /// The option of fields that says which of them hold payloads.
 const FIELD: &str = "flotilla.rest.field";
+/// The option of methods that gives their paths over HTTP.
+const HTTP: &str = "google.api.http";
 const FILES: [&str; 10] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
@@ -51,6 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         output.join("permissions.rs"),
         permissions(&compiler.descriptor_pool())?,
     )?;
+
+    fs::write(output.join("reads.rs"), reads(&compiler.descriptor_pool())?)?;
 
     fs::write(
         output.join("named_namespaces.rs"),
@@ -122,11 +126,34 @@ fn permissions(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
             let name = method.full_name();
             return Err(format!("expected {name} to say which permission it needs").into());
         };
-        let service = method.parent_service();
-        let path = format!("/{}/{}", service.full_name(), method.name());
-        write!(rows, "({path:?}, {permission:?}),")?;
+        write!(rows, "({:?}, {permission:?}),", path(&method))?;
     }
     Ok(rows + "]")
+}
+
+/// The list of the methods that read and whose response is one message, as Rust code: those that HTTP calls with GET.
+fn reads(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+    let http = pool
+        .get_extension_by_name(HTTP)
+        .ok_or_else(|| format!("expected the option {HTTP}, but it is not defined"))?;
+    let mut rows = String::from("[");
+    for method in methods(pool).filter(|method| !method.is_server_streaming()) {
+        let options = method.options();
+        let rule = options.get_extension(&http);
+        let is_get = rule
+            .as_message()
+            .is_some_and(|rule| rule.has_field_by_name("get"));
+        if is_get {
+            write!(rows, "{:?},", path(&method))?;
+        }
+    }
+    Ok(rows + "]")
+}
+
+/// The path of the method's calls.
+fn path(method: &MethodDescriptor) -> String {
+    let service = method.parent_service();
+    format!("/{}/{}", service.full_name(), method.name())
 }
 
 /// Implementations of `Redact` for all responses and for the messages in them.

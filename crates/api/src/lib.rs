@@ -45,3 +45,6 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "
 
 /// What each method needs of its caller, by the path of its calls: the permission of its option `flotilla.rest.route`.
 pub const PERMISSIONS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/permissions.rs"));
+
+/// The paths of the calls that read, and whose response is one message (X24).
+pub const READS: &[&str] = &include!(concat!(env!("OUT_DIR"), "/reads.rs"));

@@ -14,8 +14,8 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Permission, Rejection, Reply,
-    TaskToken, view,
+    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Permission, Rejection,
+    RejectionCode, Reply, TaskToken, view,
 };
 use flotilla_replica::Replica;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Gateway {
     pub(crate) async fn check_caller(&self, deadline: Instant) -> Result<(), Refusal> {
         let needs = match self.authority.needs {
             Needs::TaskToken => Needs::TaskToken,
-            Needs::Credential | Needs::Permission(_) => Needs::Credential,
+            Needs::Credential | Needs::Permission(_) | Needs::Read(_) => Needs::Credential,
         };
         let gateway = self.on_behalf_of(self.authority.actor.clone(), needs);
         gateway.home().check(deadline).await
@@ -455,12 +455,30 @@ impl Judging {
         let judged = match self.needs {
             Needs::TaskToken => Ok(()),
             Needs::Credential => view::judge_credential(view, now_ms, &self.actor)?,
-            Needs::Permission(permissions) => {
+            Needs::Permission(permissions) | Needs::Read(permissions) => {
                 let scope = &self.scope;
                 view::judge(view, now_ms, &self.actor, Needed { permissions, scope })?
             }
         };
-        Ok(judged.map_err(Refusal::from))
+        let Err(rejection) = judged else {
+            return Ok(Ok(()));
+        };
+        let hidden = match self.hides_namespace(&rejection) {
+            Some(namespace) => {
+                let caller = (&self.actor, namespace);
+                let is_known = view::has_grant_in(view, now_ms, caller)?;
+                (!is_known).then(|| Refusal::namespace_not_found(namespace))
+            }
+            None => None,
+        };
+        Ok(Err(hidden.unwrap_or_else(|| rejection.into())))
+    }
+
+    /// The namespace that a refused caller may only learn of if it has a grant there (X24).
+    fn hides_namespace(&self, rejection: &Rejection) -> Option<&Namespace> {
+        let is_denied = rejection.code() == RejectionCode::PermissionDenied;
+        let is_read = matches!(self.needs, Needs::Read(_));
+        self.scope.namespace().filter(|_| is_read && is_denied)
     }
 }
 

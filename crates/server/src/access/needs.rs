@@ -1,6 +1,6 @@
 //! What each RPC needs of its caller (X16).
 
-use flotilla_api::PERMISSIONS;
+use flotilla_api::{PERMISSIONS, READS};
 use flotilla_engine::Permission;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,11 +18,17 @@ pub(crate) enum Needs {
     TaskToken,
     /// One of the permissions.
     Permission(&'static [Permission]),
+    /// One of the permissions, to read something. A caller without any grant in the namespace does not learn whether it exists (X24).
+    Read(&'static [Permission]),
 }
 
 static BY_PATH: LazyLock<BTreeMap<&'static str, Needs>> = LazyLock::new(|| {
     let parsed = PERMISSIONS.iter().map(|(path, text)| {
         let needs = Needs::parse(text).unwrap_or(Needs::NOTHING_SUFFICES);
+        let needs = match needs {
+            Needs::Permission(permissions) if READS.contains(path) => Needs::Read(permissions),
+            needs => needs,
+        };
         (*path, needs)
     });
     parsed.collect()
@@ -41,7 +47,9 @@ impl Needs {
     pub(crate) fn is_of_cluster(self) -> bool {
         match self {
             Self::Credential | Self::TaskToken => false,
-            Self::Permission(permissions) => permissions.iter().any(|one| one.is_of_cluster()),
+            Self::Permission(permissions) | Self::Read(permissions) => {
+                permissions.iter().any(|one| one.is_of_cluster())
+            }
         }
     }
 
@@ -49,7 +57,9 @@ impl Needs {
     pub(crate) fn may_redact(self) -> bool {
         match self {
             Self::Credential | Self::TaskToken => false,
-            Self::Permission(permissions) => permissions.contains(&Permission::RunRead),
+            Self::Permission(permissions) | Self::Read(permissions) => {
+                permissions.contains(&Permission::RunRead)
+            }
         }
     }
 
@@ -58,7 +68,7 @@ impl Needs {
         match self {
             Self::Credential => CREDENTIAL.to_owned(),
             Self::TaskToken => TASK_TOKEN.to_owned(),
-            Self::Permission(permissions) => {
+            Self::Permission(permissions) | Self::Read(permissions) => {
                 let names: Vec<&str> = permissions.iter().map(|one| one.as_str()).collect();
                 names.join(OR)
             }
@@ -115,7 +125,7 @@ mod tests {
                 }
                 let path = format!("/{}/{}", service.full_name(), method.name());
                 let needs = Needs::of_path(&path).expect("an RPC");
-                let Needs::Permission(permissions) = needs else {
+                let (Needs::Permission(permissions) | Needs::Read(permissions)) = needs else {
                     panic!("{path} shows payloads to any caller");
                 };
                 let mut roles = NamespaceRole::ALL.iter().map(|role| role.permissions());

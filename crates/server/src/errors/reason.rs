@@ -52,6 +52,8 @@ codes! {
         "The WebAssembly module is not a valid action.";
     ScheduleNotFound "schedule_not_found" NotFound
         "The workflow has no schedule.";
+    NamespaceNotFound "namespace_not_found" NotFound
+        "The namespace does not exist, or the caller has no rights in it; nothing was looked up.";
     KeyNotFound "key_not_found" NotFound
         "The key does not exist, or has expired.";
     StepResultNotFound "step_result_not_found" NotFound

@@ -3,6 +3,7 @@
 use super::reason::{Reason, ServerCode};
 use crate::limits::OVERLOAD_DELAY;
 use flotilla_engine::RejectionCode;
+use flotilla_engine::ids::Namespace;
 use std::fmt;
 use std::time::Duration;
 use tonic::Code;
@@ -62,6 +63,16 @@ impl Refusal {
             hint: RejectionCode::TooLarge.hint(),
             ..Self::new(RejectionCode::TooLarge, message)
         }
+    }
+
+    /// The caller has no rights in the namespace of what it reads, so it does not learn whether that exists.
+    pub(crate) fn namespace_not_found(namespace: &Namespace) -> Self {
+        let message = format!(
+            "expected namespace `{namespace}`, but it does not exist, or the caller has no rights in it"
+        );
+        Self::new(ServerCode::NamespaceNotFound, message).with_hint(
+            "`flo auth whoami` shows the rights of the caller, and `flo ns list` the namespaces in which it has any",
+        )
     }
 
     /// Only the leader can serve the request, and this node does not lead.

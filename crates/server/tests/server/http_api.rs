@@ -307,7 +307,9 @@ async fn a_closed_cluster_needs_a_token_over_http_too() {
             (401, "credential_malformed"),
         ),
         (runs, Some(bearer("flo_x")), (401, "credential_malformed")),
-        (runs, Some(bearer(&operator)), (403, "permission_denied")),
+        // It has no grant in the namespace, and does not learn whether that exists.
+        (runs, Some(bearer(&operator)), (404, "namespace_not_found")),
+        (START, Some(bearer(&operator)), (403, "permission_denied")),
         (START, Some(bearer(&viewer)), (403, "permission_denied")),
         (runs, Some(bearer(&viewer)), (200, "none")),
         (START, Some(bearer(&root)), (201, "none")),
