@@ -175,3 +175,46 @@ fn is_watched(root: &Administrator) -> Result<(), String> {
         false => Err("no node has a watcher".to_owned()),
     }
 }
+
+#[test]
+fn what_a_subject_has_created_ends_with_it_on_request() {
+    let Access { client, root, .. } = &Access::closed();
+    let _ = root.bind(&["--role", "admin"]);
+    let make = |name: &str, subject: &str| {
+        let created = client.json(&["token", "create", name, "--role", "editor"]);
+        let _ = client.text(&["auth", "bind", subject, "--role", "viewer"]);
+        created["token"]["id"].clone()
+    };
+    let id = make("first", "cert:dns:till");
+    // X10: the others stay valid, and the command says which they are.
+    let unbound = root.json(&["auth", "unbind", CLIENT]);
+    let binding = json!({"kind": "binding", "name": "cert:dns:till", "namespace": "default"});
+    let token = json!({"kind": "token", "name": id, "namespace": "default"});
+    assert_eq!(unbound["valid_descendants"], json!([token, binding]));
+    let shown = root.text(&["auth", "block", CLIENT]);
+    assert!(shown.contains("(2 in total)"), "{shown}");
+    let blocked = root.json(&["auth", "block", CLIENT, "--tree"]);
+    assert_eq!(blocked["tree"], json!([token, binding]));
+    assert_eq!(blocked["valid_descendants"], json!([]));
+    let bindings = root.json(&["auth", "bindings"]);
+    assert_eq!(bindings["items"], json!([]));
+    // Through a token, the same.
+    let _ = root.text(&["auth", "unblock", CLIENT]);
+    let admin = ["token", "create", "admin", "--role", "admin"];
+    let created = root.json(&admin);
+    let admin = created["token"]["id"].as_str().expect("an id");
+    let secret = created["secret"].as_str().expect("a text");
+    let by_token = Administrator {
+        flo: root.flo.with_token(secret),
+        ca: root.ca.clone(),
+    };
+    let _ = by_token.bind(&["--role", "admin"]);
+    let id = make("second", "cert:dns:till");
+    let revoked = root.json(&["token", "revoke", admin, "--tree"]);
+    let mut ended: Vec<Value> = revoked["tree"].as_array().expect("a list").clone();
+    ended.sort_by_key(|one| one["name"].to_string());
+    let names: Vec<&Value> = ended.iter().map(|one| &one["name"]).collect();
+    let mut expected = [json!("cert:dns:client"), json!("cert:dns:till"), id];
+    expected.sort_by_key(Value::to_string);
+    assert_eq!(names, expected.iter().collect::<Vec<_>>());
+}

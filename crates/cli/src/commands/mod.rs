@@ -8,6 +8,7 @@ mod cluster;
 mod completions;
 mod created;
 mod deleted;
+mod descendants;
 mod dev;
 mod expr;
 mod generated;

@@ -1,6 +1,7 @@
 //! `flo auth block`.
 
 use super::changed;
+use crate::commands::descendants::{Credential, Descent};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::time;
@@ -10,6 +11,7 @@ use flotilla_client::v1::BlockSubjectRequest;
 const EXAMPLES: &str = "\
 Examples:
   flo auth block cert:dns:till.shop.example
+  flo auth block cert:dns:till.shop.example --tree
   flo auth block cert:uri:spiffe://shop/billing --until 2027-01-01T06:00:00Z";
 
 /// Refuse the holder of a client certificate, whatever rights it has
@@ -25,6 +27,11 @@ pub(crate) struct Block {
     /// Time at which the block ends [default: never]
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     until: Option<u64>,
+
+    /// Also end all tokens and bindings that descend from the subject: those that it has created, those created with these, and so
+    /// on
+    #[arg(long)]
+    tree: bool,
 }
 
 impl Block {
@@ -34,7 +41,10 @@ impl Block {
             ends_at_ms: self.until,
             ..BlockSubjectRequest::default()
         };
-        session.client()?.block_subject(request).await?;
-        changed::say(session, self.subject, "blocked")
+        let client = session.client()?;
+        client.block_subject(request).await?;
+        let subject = Credential::binding(self.subject.clone(), None);
+        let descent = Descent::of(&client, &subject, (self.tree, time::now_ms())).await?;
+        changed::say_ended(session, (self.subject, "blocked"), descent)
     }
 }

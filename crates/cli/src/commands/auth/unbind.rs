@@ -1,16 +1,17 @@
 //! `flo auth unbind`.
 
 use super::changed;
+use crate::commands::descendants::{Credential, Descent};
 use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::time;
 use clap::Args;
-use flotilla_client::v1::{UnbindClusterSubjectRequest, UnbindSubjectRequest};
 
 const EXAMPLES: &str = "\
 Examples:
   flo auth unbind cert:dns:till.shop.example --namespace shop
-  flo auth unbind cert:uri:spiffe://shop/billing --cluster";
+  flo auth unbind cert:uri:spiffe://shop/billing --cluster --tree";
 
 /// Take back the rights of the holder of a client certificate
 ///
@@ -21,6 +22,11 @@ pub(crate) struct Unbind {
     /// Subject: cert:uri:URI or cert:dns:NAME
     subject: String,
 
+    /// Also end all tokens and bindings that descend from the subject: those that it has created there, those created with these,
+    /// and so on
+    #[arg(long)]
+    tree: bool,
+
     #[command(flatten)]
     scope: Scope,
 }
@@ -28,20 +34,14 @@ pub(crate) struct Unbind {
 impl Unbind {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let subject = self.subject.clone();
-        if self.scope.cluster {
-            let request = UnbindClusterSubjectRequest {
-                subject,
-                ..UnbindClusterSubjectRequest::default()
-            };
-            client.unbind_cluster_subject(request).await?;
-        } else {
-            let request = UnbindSubjectRequest {
-                subject,
-                ..UnbindSubjectRequest::default()
-            };
-            client.unbind_subject(request).await?;
+        let namespace = (!self.scope.cluster).then(|| client.namespace().to_owned());
+        let binding = Credential::binding(self.subject.clone(), namespace);
+        match binding.end(&client).await {
+            // Perhaps an earlier attempt has ended it, but not all that was created with it.
+            Err(failure) if self.tree && failure.code() == "binding_not_found" => {}
+            ended => drop(ended?),
         }
-        changed::say(session, self.subject, "unbound")
+        let descent = Descent::of(&client, &binding, (self.tree, time::now_ms())).await?;
+        changed::say_ended(session, (self.subject, "unbound"), descent)
     }
 }

@@ -1,7 +1,6 @@
 //! `flo token`.
 
 mod create;
-mod descendants;
 mod generate;
 mod list;
 mod revoke;

@@ -1,13 +1,11 @@
 //! `flo token revoke`.
 
-use super::descendants::{ScopedToken, descendants_of};
+use crate::commands::descendants::{Credential, Descent};
 use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::time;
 use clap::Args;
-use flotilla_client::Client;
-use flotilla_client::v1::{RevokeClusterTokenRequest, RevokeTokenRequest};
 use serde::Serialize;
 
 const EXAMPLES: &str = "\
@@ -24,7 +22,7 @@ pub(crate) struct Revoke {
     /// Id of the token
     id: String,
 
-    /// Also revoke all tokens that descend from it: those created with it, those created with these, and so on
+    /// Also end all tokens and bindings that descend from it: those created with it, those created with these, and so on
     #[arg(long)]
     tree: bool,
 
@@ -36,79 +34,25 @@ pub(crate) struct Revoke {
 struct RevokedView {
     id: String,
     revoked: bool,
-    /// The ids of the other tokens that were ended.
-    tree: Vec<String>,
-    /// The ids of valid tokens that were created with it, with those, and so on; empty with `--tree`.
-    valid_descendants: Vec<String>,
+    #[serde(flatten)]
+    descent: Descent,
 }
 
 impl Revoke {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let token = ScopedToken {
+        let namespace = (!self.scope.cluster).then(|| client.namespace().to_owned());
+        let token = Credential::token(self.id.clone(), namespace);
+        // First, so that it creates nothing further.
+        let revoked = token.end(&client).await?;
+        let descent = Descent::of(&client, &token, (self.tree, time::now_ms())).await?;
+        let view = RevokedView {
             id: self.id,
-            namespace: (!self.scope.cluster).then(|| client.namespace().to_owned()),
-        };
-        // First, so that it creates no further tokens.
-        let revoked = revoke(&client, &token).await?;
-        let mut view = RevokedView {
-            id: token.id.clone(),
             revoked,
-            tree: Vec::new(),
-            valid_descendants: Vec::new(),
+            descent,
         };
-        if self.tree {
-            view.tree = revoke_descendants(&client, &token).await.map_err(|failure| {
-                let hint = "the token is revoked, but perhaps not all tokens that were created with it: repeat the command, with \
-                            another credential if you have revoked your own";
-                failure.with_hint(hint)
-            })?;
-        } else if let Ok(descendants) = descendants_of(&client, &token, time::now_ms()).await {
-            // An error here is not one of the revocation: a caller that revokes its own token cannot list others afterwards.
-            view.valid_descendants = descendants.into_iter().map(|one| one.id).collect();
-        }
         session.output.value(&view, RevokedView::text)
     }
-}
-
-/// Ends the descendants of a token that was revoked, and returns their ids.
-async fn revoke_descendants(client: &Client, root: &ScopedToken) -> Result<Vec<String>, Failure> {
-    let mut ended = Vec::new();
-    loop {
-        // Those that have expired by the clock of this machine too: it may be ahead.
-        let mut descendants = descendants_of(client, root, 0).await?;
-        descendants.retain(|one| !ended.contains(&one.id));
-        if descendants.is_empty() {
-            return Ok(ended);
-        }
-        // Each of them may have created further ones until it was ended, so look again.
-        for descendant in descendants {
-            revoke(client, &descendant).await?;
-            ended.push(descendant.id);
-        }
-    }
-}
-
-async fn revoke(client: &Client, token: &ScopedToken) -> Result<bool, Failure> {
-    let id = token.id.clone();
-    let response = match &token.namespace {
-        None => {
-            let request = RevokeClusterTokenRequest {
-                id,
-                ..RevokeClusterTokenRequest::default()
-            };
-            client.revoke_cluster_token(request).await?
-        }
-        Some(namespace) => {
-            let request = RevokeTokenRequest {
-                id,
-                namespace: namespace.clone(),
-                ..RevokeTokenRequest::default()
-            };
-            client.revoke_token(request).await?
-        }
-    };
-    Ok(response.revoked)
 }
 
 impl RevokedView {
@@ -119,13 +63,7 @@ impl RevokedView {
             "had already ended"
         };
         let mut lines = vec![format!("{} {done}", self.id)];
-        lines.extend(self.tree.iter().map(|id| format!("{id} revoked")));
-        if !self.valid_descendants.is_empty() {
-            let ids = self.valid_descendants.join(", ");
-            lines.push(format!(
-                "still valid, but created with it: {ids}; --tree revokes them too"
-            ));
-        }
+        lines.extend(self.descent.lines());
         lines.join("\n")
     }
 }
