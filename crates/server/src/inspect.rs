@@ -2,7 +2,7 @@
 //!
 //! Each section has a bounded number of rows, the largest ones, so that the answer stays small however much waits.
 
-use crate::access::Needs;
+use crate::access::{CallKind, Needs};
 use crate::connections::{NodeConnections, Usage};
 use crate::context::Context;
 use crate::embedded::Slots;
@@ -11,7 +11,7 @@ use crate::watch::Watchers;
 use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::view::PageRange;
-use flotilla_engine::{BindingSubject, view};
+use flotilla_engine::{Actor, BindingSubject, BoundActor, CommandScope, view};
 use flotilla_leader::Hub;
 use flotilla_replica::{Gauges, Inspector, PendingClass, PendingCommands};
 use prost::Message;
@@ -191,20 +191,41 @@ fn watchers(watchers: &Watchers) -> impl Iterator<Item = v1::WaitingCallers> {
     })
 }
 
-/// The calls that a closed cluster would refuse: those without a token, except from callers whose certificate has a binding.
+/// The calls that a closed cluster would refuse: those without a token, except what the bindings of a certificate permit.
 fn calls_without_token(context: &Context) -> Vec<v1::CallsWithoutToken> {
     let counts = context.caller_checks.calls_without_token.counts();
-    let refused = counts.into_iter().filter(|(kind, _)| {
-        let subject = kind.subject.as_ref();
-        !subject.is_some_and(|subject| has_binding(context, subject))
-    });
+    let refused = counts
+        .into_iter()
+        .filter(|(kind, _)| !is_permitted(context, kind));
     let rows = refused.map(|(kind, count)| v1::CallsWithoutToken {
         address: kind.address.map(|one| one.to_string()).unwrap_or_default(),
         permission: kind.needs.map(Needs::text).unwrap_or_default(),
         count,
         subject: kind.subject.map(|one| one.to_string()).unwrap_or_default(),
+        namespace: kind
+            .namespace
+            .map(|one| one.to_string())
+            .unwrap_or_default(),
     });
     rows.collect()
+}
+
+/// Whether the subject of a certificate may make the call in a closed cluster, by what this node has applied.
+fn is_permitted(context: &Context, kind: &CallKind) -> bool {
+    let (Some(subject), Some(needs)) = (&kind.subject, kind.needs) else {
+        return false;
+    };
+    let scope = match &kind.namespace {
+        _ if needs.is_of_cluster() => CommandScope::Cluster,
+        Some(namespace) => CommandScope::Namespace(namespace.clone()),
+        None => return has_binding(context, subject),
+    };
+    let actor = Actor::Bound(BoundActor {
+        subject: subject.clone(),
+        ends_at_ms: u64::MAX,
+    });
+    let gateway = context.node_gateway.on_behalf_of(actor, needs);
+    gateway.of_scope(&scope).check_here().is_ok()
 }
 
 /// Whether the subject has rights anywhere, by what this node has applied.

@@ -129,6 +129,11 @@ fn a_dry_run_shows_the_certificates_that_have_no_rights() {
     };
     let shown = root.json(&dry_run);
     assert!(refused(&shown), "{shown}");
+    // A binding that does not permit the call changes nothing, and nor does one elsewhere.
+    let _ = root.bind(&["--role", "viewer"]);
+    let _ = root.bind(&["--role", "editor@shop", "--cluster"]);
+    let shown = root.json(&dry_run);
+    assert!(refused(&shown), "{shown}");
     let _ = root.bind(&["--role", "editor"]);
     wait_until("all nodes to know the binding", TIMEOUT, || {
         let shown = root.json(&dry_run);

@@ -33,6 +33,7 @@ struct CallsView {
     address: String,
     subject: String,
     permission: String,
+    namespace: String,
     count: u64,
 }
 
@@ -199,7 +200,14 @@ impl InspectionView {
                 "" => String::new(),
                 subject => format!(" with the certificate of {subject}"),
             };
-            let values = format!("{} calls{certificate}, {}", row.count, row.permission);
+            let place = match row.namespace.as_str() {
+                "" => String::new(),
+                namespace => format!(" in {namespace}"),
+            };
+            let values = format!(
+                "{} calls{certificate}, {}{place}",
+                row.count, row.permission
+            );
             Line::new("no token", item, values)
         });
         let all = queue.chain(memory).chain(requests);
@@ -259,7 +267,7 @@ rows! {
     FollowerProgress => FollowerView { node_id, matched_index, lag, drained }
     PortConnections => ConnectionsView { port, count, handshake_count, count_max }
     EmbeddedSlots => SlotsView { count, task_count }
-    CallsWithoutToken => CallsView { address, subject, permission, count }
+    CallsWithoutToken => CallsView { address, subject, permission, namespace, count }
 }
 
 fn views<M, V: From<M>>(rows: Vec<M>) -> Vec<V> {
@@ -354,6 +362,7 @@ mod tests {
                 address: "10.0.0.7".to_owned(),
                 subject: "cert:dns:till".to_owned(),
                 permission: "run.start".to_owned(),
+                namespace: "shop".to_owned(),
                 count: 40,
             }],
             calls_counted_ms: 61_000,
@@ -381,7 +390,7 @@ mod tests {
             watchers     shop/run                      7 waiting
             watchers     action_run                    1 waiting
             polls        shop                          4 workers, 0 free slots, 2 actions with waiting tasks
-            no token     10.0.0.7                      40 calls with the certificate of cert:dns:till, run.start
+            no token     10.0.0.7                      40 calls with the certificate of cert:dns:till, run.start in shop
             snapshot     receiving from node 1         for 61 s
             snapshot     sending                       1 in progress
             followers    node 3                        900 entries behind, drained
@@ -395,6 +404,6 @@ mod tests {
     #[test]
     fn what_waits_has_exactly_the_published_fields() {
         let view = InspectionView::from(inspection());
-        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3,"calls_without_token":[{"address":"10.0.0.7","subject":"cert:dns:till","permission":"run.start","count":40}],"calls_counted_ms":61000,"requires_token":false,"keyring":"k1:d5b2b2ac8c4e8f03"}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"node_id":2,"leading":true,"drained":false,"queue":[{"namespace":"shop","class":"intake","count":12,"bytes":3481},{"namespace":"","class":"obligation","count":2,"bytes":90}],"memory":[{"owner":"requests","bytes":65536,"bytes_max":268435456}],"requests":[{"method":"flotilla.v1.KvService/SetKey","count":3}],"watchers":[{"kind":"run","namespace":"shop","count":7},{"kind":"action_run","namespace":"","count":1}],"polls":[{"namespace":"shop","worker_count":4,"free_slots":0,"waiting_action_count":2}],"installs":[{"leader_id":1,"age_ms":61000}],"followers":[{"node_id":3,"matched_index":5,"lag":900,"drained":true}],"connections":[{"port":"clients","count":9,"handshake_count":1,"count_max":16384}],"embedded_slots":{"count":2,"task_count":5},"outgoing_snapshot_count":1,"omitted_count":3,"calls_without_token":[{"address":"10.0.0.7","subject":"cert:dns:till","permission":"run.start","namespace":"shop","count":40}],"calls_counted_ms":61000,"requires_token":false,"keyring":"k1:d5b2b2ac8c4e8f03"}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

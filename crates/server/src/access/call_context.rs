@@ -13,9 +13,11 @@ use flotilla_api::{NamespacedRequest, Redact};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{Actor, Permission, RejectionCode, SecretHash};
 use flotilla_replica::Caller;
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::Instant;
 use tonic::Request;
 use tonic::metadata::MetadataMap;
 
@@ -31,8 +33,9 @@ pub(crate) struct CallContext {
     access_seen: Arc<AtomicU64>,
     /// Whether the caller may not read the payloads in responses (X17).
     is_redacted: bool,
-    /// The namespace in which the caller was judged, if it is known.
-    namespace: Arc<OnceLock<Namespace>>,
+    /// The namespaces in which the caller was judged: usually one, and none if it is unknown.
+    // A std lock and not tokio's because it is never held across an await.
+    namespaces: Arc<Mutex<BTreeSet<Namespace>>>,
 }
 
 impl CallContext {
@@ -61,25 +64,37 @@ impl CallContext {
         node: &Arc<Context>,
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
-        let mut context = Self::authenticated(node, request).await?;
+        let named = request.get_ref().named_namespace().map(request::namespace);
+        let namespace = named.and_then(Result::ok);
+        let mut context = Self::authenticated(node, request, namespace.as_ref()).await?;
         let needs = Self::needs(request);
+        let deadline = deadline::of(request.metadata());
         if needs.is_of_cluster() {
-            context.gateway.home().check_here()?;
+            context.check_of_cluster(deadline).await?;
             return Ok(context);
         }
         if context.gateway.is_anonymous_in_open_cluster() {
             return Ok(context);
         }
-        let deadline = deadline::of(request.metadata());
-        match request.get_ref().named_namespace().map(request::namespace) {
-            Some(Ok(namespace)) => {
+        match namespace {
+            Some(namespace) => {
                 context.judge_in(&namespace).check(deadline).await?;
                 context.is_redacted = needs.may_redact() && !context.may_read_payloads()?;
             }
             // The handler judges the caller in the namespace that it finds, or refuses the invalid name.
-            Some(Err(_)) | None => context.gateway.check_caller(deadline).await?,
+            None => context.gateway.check_caller(deadline).await?,
         }
         Ok(context)
+    }
+
+    /// Checks that the caller may make a call about the cluster, in whatever state the node is. What it has not applied yet may have
+    /// given a subject the right to it.
+    async fn check_of_cluster(&self, deadline: Instant) -> Result<(), Refusal> {
+        let home = self.gateway.home();
+        match self.gateway.actor() {
+            Actor::Bound(_) => home.check(deadline).await,
+            Actor::System | Actor::Anonymous | Actor::Token(_) => home.check_here(),
+        }
     }
 
     /// As [`CallContext::of`], for a call about the formation of the cluster: until that is over, the node's configuration
@@ -91,7 +106,7 @@ impl CallContext {
         node: &Arc<Context>,
         request: &Request<T>,
     ) -> Result<Self, Refusal> {
-        let context = Self::authenticated(node, request).await?;
+        let context = Self::authenticated(node, request, None).await?;
         context.gateway.home().check_formation()?;
         Ok(context)
     }
@@ -129,7 +144,8 @@ impl CallContext {
             return Ok(());
         }
         let needs = Needs::Permission(&[Permission::ClusterRead]);
-        let Credential { actor, .. } = Self::recorded(node, (metadata, caller), needs).await?;
+        let recorded = Self::recorded(node, (metadata, caller), (needs, None));
+        let Credential { actor, .. } = recorded.await?;
         let gateway = node.node_gateway.on_behalf_of(actor, needs);
         gateway.home().check_formation()
     }
@@ -138,22 +154,28 @@ impl CallContext {
     async fn recorded(
         node: &Context,
         (metadata, caller): (&MetadataMap, Option<&Caller>),
-        needs: Needs,
+        call: (Needs, Option<&Namespace>),
     ) -> Result<Credential, Refusal> {
         let credential = authenticate(node, metadata, caller).await?;
-        node.caller_checks.record(&credential.actor, caller, needs);
-        node.caller_checks.check(&credential.actor, needs)?;
+        let checks = &node.caller_checks;
+        checks.record((&credential.actor, caller), call);
+        checks.check(&credential.actor, call.0)?;
         Ok(credential)
     }
 
-    async fn authenticated<T>(node: &Arc<Context>, request: &Request<T>) -> Result<Self, Refusal> {
+    async fn authenticated<T>(
+        node: &Arc<Context>,
+        request: &Request<T>,
+        namespace: Option<&Namespace>,
+    ) -> Result<Self, Refusal> {
         let access_seen = Arc::new(AtomicU64::new(*node.watchers.access.borrow()));
         let needs = Self::needs(request);
         let Credential { actor, secret } = match request.extensions().get() {
             Some(ForwardedActor(actor)) => Credential::of(actor.clone()),
             None => {
                 let caller = request.extensions().get();
-                let credential = Self::recorded(node, (request.metadata(), caller), needs).await?;
+                let shown = (request.metadata(), caller);
+                let credential = Self::recorded(node, shown, (needs, namespace)).await?;
                 node.caller_checks
                     .check_certificate(&credential.actor, caller, needs)?;
                 credential
@@ -198,39 +220,49 @@ impl CallContext {
             gateway,
             secret: None,
             is_redacted: false,
-            namespace: Arc::default(),
+            namespaces: Arc::default(),
             access_seen: Arc::new(AtomicU64::new(*node.watchers.access.borrow())),
         }
     }
 
     /// The gateway of the namespace in which the caller is judged, now and again while the call lasts.
     pub(crate) fn judge_in(&self, namespace: &Namespace) -> GroupGateway<'_> {
-        self.gateway
-            .of(self.namespace.get_or_init(|| namespace.clone()))
+        let namespaces = self.namespaces.lock();
+        let mut namespaces = namespaces.unwrap_or_else(PoisonError::into_inner);
+        if !namespaces.contains(namespace) {
+            namespaces.insert(namespace.clone());
+        }
+        self.gateway.of(namespace)
     }
 
     /// Checks that the caller may still make the call as it did, by what this node has applied.
     pub(super) fn check_again(&self) -> Result<(), Refusal> {
-        let home = self.gateway.home();
-        match self.judged_in() {
-            Some(gateway) => gateway.check_here()?,
-            None if self.gateway.needs().is_of_cluster() => home.check_here()?,
-            None => home.check_credential()?,
+        let (home, namespaces) = (self.gateway.home(), self.judged_in());
+        match namespaces.is_empty() {
+            true if self.gateway.needs().is_of_cluster() => home.check_here()?,
+            true => home.check_credential()?,
+            false => {}
+        }
+        for namespace in &namespaces {
+            self.gateway.of(namespace).check_here()?;
         }
         self.check_payloads()
     }
 
-    /// The gateway of the namespace in which the caller was judged, if it is known.
-    fn judged_in(&self) -> Option<GroupGateway<'_>> {
-        self.namespace
-            .get()
-            .map(|namespace| self.gateway.of(namespace))
+    /// The namespaces in which the caller was judged.
+    fn judged_in(&self) -> BTreeSet<Namespace> {
+        let namespaces = self.namespaces.lock();
+        namespaces.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the caller may read the payloads in responses, by what this node has applied.
     fn may_read_payloads(&self) -> Result<bool, Refusal> {
-        let gateway = self.judged_in();
-        gateway.map_or(Ok(true), |gateway| gateway.has(Permission::RunPayloads))
+        for namespace in &self.judged_in() {
+            if !self.gateway.of(namespace).has(Permission::RunPayloads)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Checks that the caller may still read the payloads that it reads.
@@ -350,5 +382,32 @@ mod tests {
         // The call was admitted, but what it reads may be newer.
         node.submit(RevokeToken { id, scope }.into()).await;
         assert_eq!(visible(), "");
+    }
+
+    #[tokio::test]
+    async fn a_caller_is_judged_in_each_namespace_that_a_call_is_about() {
+        let node = StillNode::start().await;
+        let (secret, scope) = (SecretHash([7; 32]), CommandScope::Cluster);
+        let id = TokenId::of_secret(secret);
+        let created = CreateToken {
+            id,
+            scope,
+            name: TokenName::new("a token").expect("a name"),
+            identity: None,
+            grants: vec![Grant::parse("operator@shop").expect("a grant")],
+            approves: Vec::new(),
+            secret,
+            ttl_ms: None,
+        };
+        node.submit(Box::new(created).into()).await;
+        let needs = Needs::Permission(&[Permission::RunStart]);
+        let context = CallContext::on_behalf_of(&node.context, Actor::Token(id), needs);
+        let [shop, bank] = ["shop", "bank"].map(|name| Namespace::new(name).expect("a name"));
+        assert!(context.judge_in(&shop).check_here().is_ok());
+        assert!(context.check_again().is_ok());
+        // Not in the first one once more.
+        assert!(context.judge_in(&bank).check_here().is_err());
+        assert!(context.judge_in(&shop).check_here().is_ok());
+        assert!(context.check_again().is_err(), "it has no right in one");
     }
 }

@@ -6,6 +6,7 @@ use super::token_uses::TokenUses;
 use super::unknown_credentials::UnknownCredentials;
 use crate::config::{ClientCertificates, ServerConfig};
 use crate::errors::Refusal;
+use flotilla_engine::ids::Namespace;
 use flotilla_engine::{AccessRejection, Actor, RejectionCode};
 use flotilla_replica::Caller;
 
@@ -45,9 +46,13 @@ impl CallerChecks {
     }
 
     /// Records a call whose caller has shown no token.
-    pub(super) fn record(&self, actor: &Actor, caller: Option<&Caller>, needs: Needs) {
+    pub(super) fn record(
+        &self,
+        (actor, caller): (&Actor, Option<&Caller>),
+        (needs, namespace): (Needs, Option<&Namespace>),
+    ) {
         if is_without_token(actor, needs) {
-            self.calls_without_token.record(caller, needs);
+            self.calls_without_token.record(caller, (needs, namespace));
         }
     }
 
@@ -140,5 +145,10 @@ mod tests {
         }
         let report = optional.check_certificate(&stranger, Some(&plain), Needs::TaskToken);
         assert!(report.is_ok(), "the token of the task suffices");
+        let report = required.check_certificate(&stranger, Some(&plain), Needs::TaskToken);
+        assert!(
+            report.is_err(),
+            "at the port of gRPC, every caller needs one"
+        );
     }
 }

@@ -3,6 +3,7 @@
 use super::needs::Needs;
 use crate::limits::{CALLERS_WITHOUT_TOKEN_MAX, CALLS_WITHOUT_TOKEN_MEMORY};
 use flotilla_engine::BindingSubject;
+use flotilla_engine::ids::Namespace;
 use flotilla_replica::Caller;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 /// The calls of a period are forgotten together.
 const PERIOD: Duration = Duration::from_secs(5 * 60);
 
-/// The calls of the last hour whose caller has shown no token, by address and by what they need.
+/// The calls of the last hour whose caller has shown no token, by address, by what they need and by namespace.
 #[derive(Debug)]
 pub(crate) struct CallsWithoutToken {
     began: Instant,
@@ -30,6 +31,8 @@ pub(crate) struct CallKind {
     pub(crate) subject: Option<BindingSubject>,
     /// What the call needs of its caller; `None` for the calls of further callers.
     pub(crate) needs: Option<Needs>,
+    /// Where it needs it, if the request says so.
+    pub(crate) namespace: Option<Namespace>,
 }
 
 impl CallKind {
@@ -38,6 +41,7 @@ impl CallKind {
         address: None,
         subject: None,
         needs: None,
+        namespace: None,
     };
 }
 
@@ -57,7 +61,11 @@ impl CallsWithoutToken {
     }
 
     /// Counts one more call.
-    pub(super) fn record(&self, caller: Option<&Caller>, needs: Needs) {
+    pub(super) fn record(
+        &self,
+        caller: Option<&Caller>,
+        (needs, namespace): (Needs, Option<&Namespace>),
+    ) {
         let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         forget_old(&mut periods, now);
@@ -75,6 +83,7 @@ impl CallsWithoutToken {
             address: caller.and_then(Caller::address),
             subject: bound.map(|bound| bound.subject.clone()),
             needs: Some(needs),
+            namespace: namespace.cloned(),
         };
         let is_separate = counts.len() < CALLERS_WITHOUT_TOKEN_MAX || counts.contains_key(&kind);
         let kind = if is_separate { kind } else { CallKind::OTHER };
@@ -115,7 +124,7 @@ mod tests {
 
     fn record(calls: &CallsWithoutToken, number: u32) {
         let caller = Caller::default().with_address(address(number));
-        calls.record(Some(&caller), START);
+        calls.record(Some(&caller), (START, None));
     }
 
     fn address(number: u32) -> IpAddr {
@@ -134,6 +143,7 @@ mod tests {
                 address: Some(address(number)),
                 subject: None,
                 needs: Some(START),
+                namespace: None,
             };
             calls.counts().get(&kind).copied()
         };

@@ -22,6 +22,7 @@ pub use recovery::{AccessRecovery, AccessRecoveryRequest};
 
 pub(crate) use call_context::CallContext;
 pub(crate) use caller_checks::{CallerChecks, certificate_missing};
+pub(crate) use calls_without_token::CallKind;
 pub(crate) use initial_access::{InitialAccess, InitialAccessConfig, not_initialized};
 pub(crate) use long_lived_call::credential_ended;
 pub(crate) use needs::Needs;

@@ -45,6 +45,7 @@ impl ForwardedActor {
 mod tests {
     use super::*;
     use flotilla_engine::ids::TokenId;
+    use flotilla_engine::{BindingSubject, BoundActor};
     use tonic::Code;
 
     #[test]
@@ -53,6 +54,10 @@ mod tests {
             Actor::System,
             Actor::Anonymous,
             Actor::Token(TokenId::from_bits(33)),
+            Actor::Bound(BoundActor {
+                subject: BindingSubject::parse("cert:uri:spiffe://shop/till").expect("a subject"),
+                ends_at_ms: 1_700_000_000_000,
+            }),
         ] {
             let mut request = Request::new(());
             ForwardedActor(actor.clone()).state(request.metadata_mut());

@@ -560,3 +560,19 @@ async fn events_end_when_the_node_stops() {
         "{text}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_slashes_of_a_subject_in_a_path_are_encoded() {
+    let node = Node::start().await;
+    let http = node.http_address.as_str();
+    let grants = r#"{"grants": ["cluster-viewer"]}"#;
+    let raw = "PUT /v1/bindings/cert:uri:spiffe://shop/billing";
+    let refused = call(http, raw, &[JSON], grants).await;
+    assert_eq!(refused.problem(), (404, "path_not_found"));
+    let encoded = "PUT /v1/bindings/cert:uri:spiffe:%2F%2Fshop%2Fbilling";
+    let bound = call(http, encoded, &[JSON], grants).await;
+    assert_eq!(bound.status, 201, "{bound:?}");
+    let listed = call(http, "GET /v1/bindings", &[], "").await;
+    let subject = &listed.body["items"][0]["subject"];
+    assert_eq!(subject, "cert:uri:spiffe://shop/billing");
+}

@@ -42,14 +42,23 @@ struct CallsRow {
     node_id: u64,
     /// `None` for the calls of callers that the node does not count separately.
     address: Option<String>,
-    /// The subject of the client certificate, which has no rights; `None` without a certificate.
+    /// The subject of the client certificate, which has no right to the calls; `None` without a certificate.
     subject: Option<String>,
     permission: Option<String>,
+    /// `None` for calls about the cluster, or in an unknown namespace.
+    namespace: Option<String>,
     count: u64,
 }
 
 impl Row for CallsRow {
-    const HEADINGS: &'static [&'static str] = &["NODE", "ADDRESS", "CERTIFICATE", "NEEDS", "CALLS"];
+    const HEADINGS: &'static [&'static str] = &[
+        "NODE",
+        "ADDRESS",
+        "CERTIFICATE",
+        "NEEDS",
+        "NAMESPACE",
+        "CALLS",
+    ];
 
     fn cells(&self) -> Vec<String> {
         let others = || "others".to_owned();
@@ -58,6 +67,7 @@ impl Row for CallsRow {
             self.address.clone().unwrap_or_else(others),
             self.subject.clone().unwrap_or_default(),
             self.permission.clone().unwrap_or_default(),
+            self.namespace.clone().unwrap_or_default(),
             self.count.to_string(),
         ]
     }
@@ -105,12 +115,14 @@ impl DryRunView {
                 permission,
                 count,
                 subject,
+                namespace,
             } = row;
             CallsRow {
                 node_id,
                 address: Some(address).filter(|text| !text.is_empty()),
                 subject: Some(subject).filter(|text| !text.is_empty()),
                 permission: Some(permission).filter(|text| !text.is_empty()),
+                namespace: Some(namespace).filter(|text| !text.is_empty()),
                 count,
             }
         }));
@@ -177,6 +189,10 @@ mod tests {
                 "" => String::new(),
                 _ => "cert:dns:till".to_owned(),
             },
+            namespace: match address {
+                "" => String::new(),
+                _ => "shop".to_owned(),
+            },
         };
         let mut view = DryRunView {
             mode: "open",
@@ -197,14 +213,14 @@ mod tests {
         expect![[r#"
             a closed cluster would have refused these calls:
 
-            NODE  ADDRESS   CERTIFICATE    NEEDS      CALLS
-            1     10.0.0.7  cert:dns:till  run.start  1200
-            1     others                              3
+            NODE  ADDRESS   CERTIFICATE    NEEDS      NAMESPACE  CALLS
+            1     10.0.0.7  cert:dns:till  run.start  shop       1200
+            1     others                                         3
 
             node 1 has counted calls for 60 min; up to 2 smaller rows are omitted
             the calls of node 2 are unknown: it does not respond
             `flo auth enable` needs a token that permits `access.write`: pass it with --token-file"#]].assert_eq(&view.text(false));
-        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"error":null,"requires_token":false,"omitted_count":2},{"node_id":2,"counted_ms":null,"error":"it does not respond","requires_token":false,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","subject":"cert:dns:till","permission":"run.start","count":1200},{"node_id":1,"address":null,"subject":null,"permission":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
+        expect![[r#"{"mode":"open","has_token":false,"nodes":[{"node_id":1,"counted_ms":3600000,"error":null,"requires_token":false,"omitted_count":2},{"node_id":2,"counted_ms":null,"error":"it does not respond","requires_token":false,"omitted_count":0}],"calls":[{"node_id":1,"address":"10.0.0.7","subject":"cert:dns:till","permission":"run.start","namespace":"shop","count":1200},{"node_id":1,"address":null,"subject":null,"permission":null,"namespace":null,"count":3}]}"#]].assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 
     #[test]
