@@ -66,6 +66,11 @@ fn is_namespace(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
+fn is_issuer_name(text: &str) -> bool {
+    let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=limits::ISSUER_NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_valid)
+}
+
 fn is_text(text: &str) -> bool {
     !text.is_empty() && text.len() <= limits::NAME_BYTES_MAX && !text.chars().any(char::is_control)
 }
@@ -111,6 +116,7 @@ const IDENTITY_RULE: &str =
 const COMMENT_RULE: &str =
     "1 to 4,096 bytes without control characters except tabs and line breaks";
 const SCOPE_PATH_RULE: &str = "1 to 16,384 bytes without control characters";
+const ISSUER_RULE: &str = "1 to 32 lower-case letters, digits or `-`";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
 /// Defines newtypes over validated texts: `Name = noun, rule as text, rule as code;`. A turn that changes a record
@@ -179,6 +185,8 @@ names! {
     TokenName = "a token name", TEXT_RULE, is_text;
     /// On whose account a credential acts (X7a): `user:NAME` or `service:NAME`.
     Identity = "an identity", IDENTITY_RULE, is_identity;
+    /// What the nodes call an issuer of tokens (X12).
+    IssuerName = "the name of an issuer", ISSUER_RULE, is_issuer_name;
     /// The value of the subject of a binding (X12).
     SubjectValue = "the value of a subject", TEXT_RULE, is_text;
     /// Who may decide an approval (W61): `user:NAME` or `role:NAME`.

@@ -362,6 +362,12 @@ pub const NAMESPACE_BINDINGS_MAX: u64 = 1_000;
 pub const CLUSTER_BINDINGS_MAX: u64 = 10_000;
 /// Subjects that are blocked (X12).
 pub const BLOCKED_SUBJECTS_MAX: u64 = 10_000;
+/// The name of an issuer of tokens (X12).
+pub const ISSUER_NAME_BYTES_MAX: usize = 32;
+/// Groups that a caller proves (X12). Each is looked up when one of its commands is judged.
+pub const ACTOR_GROUPS_MAX: usize = 64;
+/// As [`ACTOR_GROUPS_MAX`], the bytes of their names: each command of the caller carries them in the log.
+pub const ACTOR_GROUPS_BYTES_MAX: usize = 4 << 10;
 /// How long an API token lives at most, unless an administrator of the cluster creates it (X7): a year, in milliseconds.
 pub const TOKEN_TTL_MS_MAX: u64 = 365 * 24 * 60 * 60 * 1_000;
 /// How long the token of `flo auth recover` lives (X4): a day, in milliseconds.

@@ -166,6 +166,7 @@ impl CallerCertificate for TestCertificate {
 pub(crate) fn certified(subject: &str) -> Caller {
     Caller::with_certificate(Arc::new(TestCertificate(BoundActor {
         subject: BindingSubject::parse(subject).expect("a subject"),
+        groups: Vec::new(),
         ends_at_ms: u64::MAX,
     })))
 }

@@ -71,6 +71,7 @@ impl Credential {
             Self::Token(token) => Actor::Token(*token),
             Self::Unbound(subject) | Self::Blocked(subject) => Actor::Bound(BoundActor {
                 subject: subject.clone(),
+                groups: Vec::new(),
                 ends_at_ms: u64::MAX,
             }),
         }

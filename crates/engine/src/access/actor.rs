@@ -21,16 +21,24 @@ pub enum Actor {
     Bound(BoundActor),
 }
 
-/// A caller that proves a subject (X11).
+/// A caller that proves a subject (X11, X12).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundActor {
-    /// What it proves.
+    /// What it proves: its own subject, which gives it its identity.
     pub subject: BindingSubject,
+    /// The groups that it proves to be in, which are subjects as well: at most `ACTOR_GROUPS_MAX`, of at most
+    /// `ACTOR_GROUPS_BYTES_MAX` bytes together. A client certificate proves none.
+    pub groups: Vec<BindingSubject>,
     /// When the proof expires, in milliseconds.
     pub ends_at_ms: u64,
 }
 
 impl BoundActor {
+    /// All subjects that it proves, its own first.
+    pub fn subjects(&self) -> impl Iterator<Item = &BindingSubject> {
+        std::iter::once(&self.subject).chain(&self.groups)
+    }
+
     /// The keys of the bindings that can give it rights in the scope: those of the cluster and of the namespace.
     pub(crate) fn bindings_for(
         &self,
@@ -38,11 +46,25 @@ impl BoundActor {
     ) -> impl Iterator<Item = (BindingSubject, CommandScope)> {
         let of_namespace = scope.namespace().is_some().then(|| scope.clone());
         let scopes = std::iter::once(CommandScope::Cluster).chain(of_namespace);
-        scopes.map(|scope| (self.subject.clone(), scope))
+        scopes.flat_map(|scope| {
+            let subjects = self.subjects();
+            subjects.map(move |subject| (subject.clone(), scope.clone()))
+        })
     }
 }
 
 impl Actor {
+    /// The actor as the author of a record: without its groups, which do not identify it.
+    pub(crate) fn into_author(self) -> Self {
+        match self {
+            Self::System | Self::Anonymous | Self::Token(_) => self,
+            Self::Bound(bound) => Self::Bound(BoundActor {
+                groups: Vec::new(),
+                ..bound
+            }),
+        }
+    }
+
     /// Encodes the actor of a call that is forwarded to the leader.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -52,7 +52,7 @@ impl BindSubject {
             grants: self.grants.clone(),
             approves: self.approves.clone(),
             changed_at_ms: turn.now_ms(),
-            changed_by: turn.actor(),
+            changed_by: turn.actor().into_author(),
         };
         turn.put::<Bindings>(&key, record);
         credentials::note_change(turn)?;

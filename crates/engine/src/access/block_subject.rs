@@ -24,7 +24,7 @@ impl BlockSubject {
         let record = BlockRecord {
             ends_at_ms: self.ends_at_ms,
             blocked_at_ms: turn.now_ms(),
-            blocked_by: turn.actor(),
+            blocked_by: turn.actor().into_author(),
         };
         turn.put::<BlockedSubjects>(&self.subject, record);
         credentials::note_change(turn)?;

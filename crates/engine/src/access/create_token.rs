@@ -74,7 +74,7 @@ impl CreateToken {
             secret: self.secret,
             former_secret: None,
             created_at_ms,
-            created_by: turn.actor(),
+            created_by: turn.actor().into_author(),
             expires_at_ms,
             revoked_at_ms: None,
             last_used_at_ms: None,

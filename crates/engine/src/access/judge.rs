@@ -1,6 +1,7 @@
 //! Judges whether an actor may do something (X20).
 
 use super::actor::{Actor, BoundActor};
+use super::binding_subject::BindingSubject;
 use super::grant::Grant;
 use super::mode::AccessMode;
 use super::permission::Permission;
@@ -16,7 +17,8 @@ use crate::turn::{Turn, TurnResult};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The grants of an actor, one list for each of its records: its token, or its bindings in the cluster and in a namespace.
+/// The grants of an actor, one list for each of its records: its token, or the bindings of its subjects in the cluster and in a
+/// namespace.
 pub(super) type GrantLists<'e> = SmallVec<[&'e [Grant]; 2]>;
 
 /// What a call or a command needs of its actor: one of the permissions, in the scope.
@@ -71,11 +73,11 @@ enum Credential<'a> {
     None { is_open: bool },
     /// A token, and its record, if there is one.
     Token(TokenId, Option<Arc<TokenRecord>>),
-    /// A subject, its bindings that can give it rights in the scope, and its block, if there is one.
+    /// A subject with its groups, their bindings that can give it rights in the scope, and their blocks.
     Subject {
         bound: &'a BoundActor,
         bindings: Vec<Arc<BindingRecord>>,
-        block: Option<Arc<BlockRecord>>,
+        blocks: Vec<(&'a BindingSubject, Arc<BlockRecord>)>,
     },
 }
 
@@ -98,11 +100,15 @@ impl<'a> Credential<'a> {
                 for key in bound.bindings_for(scope) {
                     bindings.extend(rows.row::<Bindings>(&key)?);
                 }
-                let block = rows.row::<BlockedSubjects>(&bound.subject)?;
+                let mut blocks = Vec::new();
+                for subject in bound.subjects() {
+                    let block = rows.row::<BlockedSubjects>(subject)?;
+                    blocks.extend(block.map(|block| (subject, block)));
+                }
                 Self::Subject {
                     bound,
                     bindings,
-                    block,
+                    blocks,
                 }
             }
         })
@@ -156,9 +162,9 @@ impl<'a> Evidence<'a> {
             Credential::Subject {
                 bound,
                 bindings,
-                block,
+                blocks,
             } => {
-                self.check_subject(bound, block.as_deref())?;
+                self.check_subject(bound, blocks)?;
                 let lists = bindings.iter().map(|binding| &binding.grants[..]);
                 Ok(Some(lists.collect()))
             }
@@ -183,21 +189,20 @@ impl<'a> Evidence<'a> {
         Ok(record)
     }
 
-    /// Checks that the proof of the subject has not expired and that the subject is not blocked.
+    /// Checks that the proof of the subject has not expired, and that neither the subject nor one of its groups is blocked.
     fn check_subject(
         &self,
         bound: &BoundActor,
-        block: Option<&BlockRecord>,
+        blocks: &[(&BindingSubject, Arc<BlockRecord>)],
     ) -> Result<(), AccessRejection> {
         if bound.ends_at_ms <= self.now_ms {
-            let actor = Actor::Bound(bound.clone());
+            let actor = Actor::Bound(bound.clone()).into_author();
             return Err(AccessRejection::CredentialExpired(actor));
         }
-        match block {
-            Some(block) if block.is_in_force(self.now_ms) => {
-                Err(AccessRejection::SubjectBlocked(bound.subject.clone()))
-            }
-            Some(_) | None => Ok(()),
+        let mut blocks = blocks.iter();
+        match blocks.find(|(_, block)| block.is_in_force(self.now_ms)) {
+            None => Ok(()),
+            Some((subject, _)) => Err(AccessRejection::SubjectBlocked((*subject).clone())),
         }
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn bound_actor(certificate: &CertificateDer<'_>) -> Option<BoundActor
     let ends_at_seconds = not_after_seconds(certificate, Usage::Client).ok()?;
     Some(BoundActor {
         subject,
+        groups: Vec::new(),
         ends_at_ms: ends_at_seconds.saturating_mul(1_000),
     })
 }

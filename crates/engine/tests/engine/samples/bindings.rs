@@ -13,7 +13,8 @@ pub(crate) fn binding_subject() -> BindingSubject {
 
 fn bound_actor() -> Actor {
     Actor::Bound(BoundActor {
-        subject: binding_subject(),
+        subject: BindingSubject::parse("oidc:corp:sub:ada").expect("a subject"),
+        groups: vec![BindingSubject::parse("oidc:corp:group:editors").expect("a subject")],
         ends_at_ms: 9_000,
     })
 }

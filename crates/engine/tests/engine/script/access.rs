@@ -18,15 +18,20 @@ use flotilla_engine::{
 /// When the proof of a subject expires.
 const ENDS_AT_MS: u64 = 1_000_000;
 
-/// `system`, `anonymous`, the number of a token, or a subject, whose proof expires at `ENDS_AT_MS`.
+/// `system`, `anonymous`, the number of a token, or a subject, whose proof expires at `ENDS_AT_MS`, and after each `+` one of its
+/// groups.
 pub(super) fn actor(name: &str) -> Actor {
     match name {
         "system" => Actor::System,
         "anonymous" => Actor::Anonymous,
-        subject if subject.contains(':') => Actor::Bound(BoundActor {
-            subject: binding_subject(subject),
-            ends_at_ms: ENDS_AT_MS,
-        }),
+        subjects if subjects.contains(':') => {
+            let mut subjects = subjects.split('+').map(binding_subject);
+            Actor::Bound(BoundActor {
+                subject: subjects.next().expect("a text has a first part"),
+                groups: subjects.collect(),
+                ends_at_ms: ENDS_AT_MS,
+            })
+        }
         number => Actor::Token(token(
             number.parse().expect("an actor or the number of a token"),
         )),
