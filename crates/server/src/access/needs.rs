@@ -151,8 +151,13 @@ mod tests {
     #[test]
     fn a_path_leads_to_what_its_calls_need() {
         let of = |path| Needs::of_path(path);
-        let read = Needs::Permission(&[Permission::KvRead]);
+        let read = Needs::Read(&[Permission::KvRead]);
         assert_eq!(of("/flotilla.v1.KvService/GetKey"), Some(read));
+        let write = Needs::Permission(&[Permission::KvWrite]);
+        assert_eq!(of("/flotilla.v1.KvService/SetKey"), Some(write));
+        // A watch is refused as a write is (X24).
+        let watch = Needs::Permission(&[Permission::RunRead]);
+        assert_eq!(of("/flotilla.v1.WorkflowService/WatchRun"), Some(watch));
         assert_eq!(of("/flotilla.v1.KvService/getkey"), None);
         let form = of("/flotilla.v1.ClusterService/FormCluster").expect("an RPC");
         assert!(form.is_of_cluster() && !read.is_of_cluster());
