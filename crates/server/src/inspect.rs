@@ -222,6 +222,7 @@ fn is_permitted(context: &Context, kind: &CallKind) -> bool {
     };
     let actor = Actor::Bound(BoundActor {
         subject: subject.clone(),
+        groups: Vec::new(),
         ends_at_ms: u64::MAX,
     });
     let gateway = context.node_gateway.on_behalf_of(actor, needs);

@@ -56,6 +56,7 @@ mod tests {
             Actor::Token(TokenId::from_bits(33)),
             Actor::Bound(BoundActor {
                 subject: BindingSubject::parse("cert:uri:spiffe://shop/till").expect("a subject"),
+                groups: Vec::new(),
                 ends_at_ms: 1_700_000_000_000,
             }),
         ] {
