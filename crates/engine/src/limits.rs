@@ -358,7 +358,7 @@ pub const TOKEN_GRANTS_MAX: usize = 32;
 pub const TOKEN_APPROVES_MAX: usize = 32;
 /// Bindings that the administrators of a namespace have made (X17).
 pub const NAMESPACE_BINDINGS_MAX: u64 = 1_000;
-/// As [`NAMESPACE_BINDINGS_MAX`], those of the cluster itself (X17).
+/// Bindings of the cluster and of all its namespaces together (X17).
 pub const CLUSTER_BINDINGS_MAX: u64 = 10_000;
 /// Subjects that are blocked (X12).
 pub const BLOCKED_SUBJECTS_MAX: u64 = 10_000;

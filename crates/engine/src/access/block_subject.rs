@@ -3,7 +3,7 @@
 use super::binding_subject::BindingSubject;
 use super::{bindings, credentials};
 use crate::reply::{Done, SubjectUnblocked};
-use crate::tables::{BlockRecord, BlockedSubjects};
+use crate::tables::BlockRecord;
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +18,12 @@ pub struct BlockSubject {
 
 impl BlockSubject {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
-        if turn.get::<BlockedSubjects>(&self.subject)?.is_none() {
-            bindings::count_blocked(turn)?;
-        }
         let record = BlockRecord {
             ends_at_ms: self.ends_at_ms,
             blocked_at_ms: turn.now_ms(),
             blocked_by: turn.actor().into_author(),
         };
-        turn.put::<BlockedSubjects>(&self.subject, record);
+        bindings::put_block(turn, &self.subject, record)?;
         credentials::note_change(turn)?;
         Ok(Done {})
     }
@@ -41,11 +38,9 @@ pub struct UnblockSubject {
 
 impl UnblockSubject {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<SubjectUnblocked> {
-        if turn.get::<BlockedSubjects>(&self.subject)?.is_none() {
+        if !bindings::delete_block(turn, &self.subject)? {
             return Ok(SubjectUnblocked { was_blocked: false });
         }
-        turn.delete::<BlockedSubjects>(&self.subject);
-        bindings::count_unblocked(turn)?;
         credentials::note_change(turn)?;
         Ok(SubjectUnblocked { was_blocked: true })
     }

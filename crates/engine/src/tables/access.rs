@@ -24,12 +24,15 @@ tables! {
     109 Bindings((BindingSubject, CommandScope)) -> BindingRecord, HOT;
     /// Bindings by their scope. Live as long as the binding's record.
     110 BindingsByScope((CommandScope, BindingSubject)) -> ();
-    /// How many bindings have a scope. Lives as long as there are any.
+    /// How many bindings a namespace has; for the cluster, how many there are in all scopes. Lives as long as there are any.
     111 BindingCounts(CommandScope) -> u64;
-    /// The subjects that are refused whatever bindings they have. Live until the subject is unblocked (X12).
+    /// The subjects that are refused whatever bindings they have. Live until the subject is unblocked, or the block has ended and
+    /// other subjects are blocked (X12).
     112 BlockedSubjects(BindingSubject) -> BlockRecord, HOT;
     /// How many subjects are blocked. Lives as long as there are any.
     113 BlockedSubjectCount(()) -> u64;
+    /// The blocks with an end, by it in milliseconds. Live as long as the block.
+    114 BlocksEnding((u64, BindingSubject)) -> ();
 }
 
 /// Who may reach the cluster (X1).

@@ -51,8 +51,8 @@ mod workflow;
 
 pub use access::{
     Access, AccessRecord, BindingCounts, BindingRecord, Bindings, BindingsByScope, BlockRecord,
-    BlockedSubjectCount, BlockedSubjects, TokenCounts, TokenRecord, TokenSecrets, Tokens,
-    TokensByScope, TokensEnding,
+    BlockedSubjectCount, BlockedSubjects, BlocksEnding, TokenCounts, TokenRecord, TokenSecrets,
+    Tokens, TokensByScope, TokensEnding,
 };
 pub use action::{ActionRecord, ActionType, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{

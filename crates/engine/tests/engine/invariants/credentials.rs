@@ -3,8 +3,8 @@
 use super::{read, rows};
 use flotilla_engine::CommandScope;
 use flotilla_engine::rows::{
-    BindingCounts, Bindings, BindingsByScope, BlockedSubjectCount, BlockedSubjects, TokenCounts,
-    Tokens, TokensByScope,
+    BindingCounts, Bindings, BindingsByScope, BlockedSubjectCount, BlockedSubjects, BlocksEnding,
+    TokenCounts, Tokens, TokensByScope,
 };
 use flotilla_engine::store::MemoryStore;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +25,22 @@ pub(super) fn check(store: &MemoryStore) {
     let listed = rows::<BindingsByScope>(store, &()).into_iter();
     assert_eq!(bindings, listed.map(|(key, ())| key).collect());
     let counts: BTreeMap<_, _> = rows::<BindingCounts>(store, &()).into_iter().collect();
-    assert_eq!(
-        counts,
-        counted(bindings.into_iter().map(|(scope, _)| scope))
-    );
+    // That of the cluster includes those of the namespaces.
+    let scopes = bindings.into_iter().flat_map(|(scope, _)| {
+        let of_namespace = scope.namespace().is_some().then(|| scope.clone());
+        of_namespace.into_iter().chain([CommandScope::Cluster])
+    });
+    assert_eq!(counts, counted(scopes));
 
-    let blocked = rows::<BlockedSubjects>(store, &()).len() as u64;
+    let blocks = rows::<BlockedSubjects>(store, &());
     let count = read::<BlockedSubjectCount>(store, &()).unwrap_or_default();
-    assert_eq!(blocked, count, "blocked subjects");
+    assert_eq!(blocks.len() as u64, count, "blocked subjects");
+    let ending: BTreeSet<_> = blocks
+        .into_iter()
+        .filter_map(|(subject, record)| Some((record.ends_at_ms?, subject)))
+        .collect();
+    let listed = rows::<BlocksEnding>(store, &()).into_iter();
+    assert_eq!(ending, listed.map(|(key, ())| key).collect());
 }
 
 /// How often each scope occurs.

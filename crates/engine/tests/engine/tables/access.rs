@@ -4,7 +4,7 @@ use super::{Row, row};
 use crate::samples;
 use flotilla_engine::rows::{
     Access, AccessRecord, BindingCounts, Bindings, BindingsByScope, BlockedSubjectCount,
-    BlockedSubjects, TokenCounts, TokenSecrets, Tokens, TokensByScope, TokensEnding,
+    BlockedSubjects, BlocksEnding, TokenCounts, TokenSecrets, Tokens, TokensByScope, TokensEnding,
 };
 use flotilla_engine::{AccessMode, CommandScope};
 
@@ -30,7 +30,8 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         row::<BindingsByScope>((cluster.clone(), subject.clone()), ()),
         row::<BindingCounts>(cluster, 2),
-        row::<BlockedSubjects>(subject, samples::bindings::block_record()),
+        row::<BlockedSubjects>(subject.clone(), samples::bindings::block_record()),
         row::<BlockedSubjectCount>((), 2),
+        row::<BlocksEnding>((3_000, subject), ()),
     ]
 }
