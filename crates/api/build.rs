@@ -22,7 +22,7 @@ const ROUTE: &str = "flotilla.rest.route";
 const FIELD: &str = "flotilla.rest.field";
 /// The option of methods that gives their paths over HTTP.
 const HTTP: &str = "google.api.http";
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
     "flotilla/v1/action.proto",
@@ -32,6 +32,7 @@ const FILES: [&str; 10] = [
     "flotilla/v1/kv.proto",
     "flotilla/v1/access.proto",
     "flotilla/v1/namespace.proto",
+    "flotilla/v1/quota.proto",
     "flotilla/v1/stream.proto",
 ];
 

@@ -9,6 +9,10 @@ use tonic_types::StatusExt;
 
 /// The metadata key of an error's hint.
 const HINT: &str = "hint";
+/// The code of a request that a quota refuses (X40).
+const QUOTA_EXCEEDED: &str = "quota_exceeded";
+/// The metadata key of what that quota limits.
+const DIMENSION: &str = "dimension";
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,7 +117,7 @@ impl ClientError {
             request.field_violations.iter().map(violation).collect()
         });
         Self {
-            kind: ErrorKind::of_status(status.code()),
+            kind: kind_of(status),
             code: info.map_or_else(|| code_name(status.code()), |info| info.reason.clone()),
             message: sentence(status),
             hint: info.and_then(|info| info.metadata.get(HINT).cloned()),
@@ -161,6 +165,26 @@ impl ClientError {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// Whether a quota refuses the request, and may allow it later without a change: a rate has room again after a time, and what
+/// is open ends (X40).
+pub(crate) fn quota_kind(status: &Status) -> Option<ErrorKind> {
+    let details = status.get_error_details();
+    let info = details.error_info()?;
+    if info.reason != QUOTA_EXCEEDED {
+        return None;
+    }
+    let dimension = info.metadata.get(DIMENSION);
+    let is_open = dimension.is_some_and(|dimension| dimension.starts_with("open_"));
+    Some(match details.retry_info().is_some() || is_open {
+        true => ErrorKind::Retryable,
+        false => ErrorKind::Refused,
+    })
+}
+
+fn kind_of(status: &Status) -> ErrorKind {
+    quota_kind(status).unwrap_or_else(|| ErrorKind::of_status(status.code()))
 }
 
 impl ErrorKind {
@@ -235,7 +259,27 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+    use std::time::Duration;
     use tonic_types::ErrorDetails;
+
+    #[test]
+    fn only_a_rate_and_what_is_open_may_have_room_later() {
+        let kind = |dimension: &str, delay: Option<Duration>| {
+            let mut details = ErrorDetails::new();
+            let metadata = HashMap::from([("dimension".to_owned(), dimension.to_owned())]);
+            details.set_error_info("quota_exceeded", "flotilla", metadata);
+            if delay.is_some() {
+                details.set_retry_info(delay);
+            }
+            let status = Status::with_error_details(Code::ResourceExhausted, "full", details);
+            ClientError::from_status(&status).kind()
+        };
+        let delay = Some(Duration::from_secs(3));
+        assert_eq!(kind("starts_per_minute", delay), ErrorKind::Retryable);
+        assert_eq!(kind("open_runs", None), ErrorKind::Retryable);
+        assert_eq!(kind("workflows", None), ErrorKind::Refused);
+        assert_eq!(kind("starts_per_minute", None), ErrorKind::Refused);
+    }
 
     #[test]
     fn a_rich_status_keeps_reason_hint_and_violations() {

@@ -1,7 +1,7 @@
 //! What a failed attempt means: whether to retry, and whether it may have been applied.
 
 use crate::code::ClientCode;
-use crate::error::ClientError;
+use crate::error::{ClientError, quota_kind};
 use crate::finding::{Finding, FindingKind};
 use std::error::Error;
 use std::time::Duration;
@@ -197,6 +197,10 @@ fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
         .get_details_retry_info()
         .and_then(|info| info.retry_delay);
     match status.code() {
+        // Only a rate says when there is room: everything else waits for others, or for a change.
+        Code::ResourceExhausted if quota_kind(status).is_some() && delay.is_none() => {
+            Verdict::Final
+        }
         Code::ResourceExhausted => Verdict::Again {
             trace: Trace::NotApplied,
             delay,

@@ -155,6 +155,8 @@ prepare_namespace! { Prompt:
     GetTokenRequest
     ListTokensRequest
     ListBindingsRequest
+    GetQuotaRequest
+    GetUsageRequest
 }
 
 // Writes that the cluster recognizes by a token, or that may be repeated at any time.
@@ -185,6 +187,7 @@ prepare_namespace_and_id! {
     RevokeTokenRequest.request_id;
     BindSubjectRequest.request_id;
     UnbindSubjectRequest.request_id;
+    SetQuotaRequest.request_id;
     EnableWorkflowRequest.request_id;
     DisableWorkflowRequest.request_id;
     DeleteWorkflowRequest.request_id;
@@ -235,6 +238,8 @@ prepare_id! {
     UnbindClusterSubjectRequest
     BlockSubjectRequest
     UnblockSubjectRequest
+    SetTreeQuotaRequest
+    SetDefaultQuotaRequest
 }
 
 /// Requests without such fields, by their pace: those that change members name the member.
@@ -258,6 +263,9 @@ prepare_nothing! { Prompt:
     ListClusterTokensRequest
     ListClusterBindingsRequest
     ListBlocksRequest
+    GetTreeQuotaRequest
+    GetDefaultQuotaRequest
+    GetTreeUsageRequest
 }
 
 // The status of another node is not the same, and a change of members takes its time.

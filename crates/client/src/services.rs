@@ -11,6 +11,7 @@ use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
 use flotilla_api::v1::kv_service_client::KvServiceClient;
 use flotilla_api::v1::namespace_service_client::NamespaceServiceClient;
 use flotilla_api::v1::plan_service_client::PlanServiceClient;
+use flotilla_api::v1::quota_service_client::QuotaServiceClient;
 use flotilla_api::v1::stream_service_client::StreamServiceClient;
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
 use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
@@ -256,6 +257,25 @@ calls! { NamespaceServiceClient:
     Read list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse = list_namespaces;
     /// Deletes an empty namespace.
     Write delete_namespace(DeleteNamespaceRequest) -> DeleteNamespaceResponse = delete_namespace;
+}
+
+calls! { QuotaServiceClient:
+    /// Returns the quota of a namespace (X37).
+    Read get_quota(GetQuotaRequest) -> Quota = get_quota;
+    /// Replaces the quota of a namespace.
+    Write set_quota(SetQuotaRequest) -> Quota = set_quota;
+    /// Returns the quota of a tree of namespaces.
+    Read get_tree_quota(GetTreeQuotaRequest) -> Quota = get_tree_quota;
+    /// Replaces the quota of a tree of namespaces.
+    Write set_tree_quota(SetTreeQuotaRequest) -> Quota = set_tree_quota;
+    /// Returns the quota that new namespaces begin with.
+    Read get_default_quota(GetDefaultQuotaRequest) -> Quota = get_default_quota;
+    /// Replaces the quota that new namespaces begin with.
+    Write set_default_quota(SetDefaultQuotaRequest) -> Quota = set_default_quota;
+    /// Returns what a namespace uses.
+    Read get_usage(GetUsageRequest) -> Usage = get_usage;
+    /// Returns what the namespaces of a tree use together.
+    Read get_tree_usage(GetTreeUsageRequest) -> Usage = get_tree_usage;
 }
 
 calls! { StreamServiceClient:

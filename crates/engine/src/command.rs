@@ -23,6 +23,7 @@ use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::persisted::{self, Persisted};
 use crate::plan::{InvalidateCache, ResetPlan};
 use crate::quarantine::ReleaseQuarantined;
+use crate::quota::SetQuota;
 use crate::reply::{self, Reply, UnexpectedReply};
 use crate::request::SweepRequests;
 use crate::retention::SweepRuns;
@@ -558,4 +559,6 @@ commands! {
     BlockSubject(BlockSubject) "block_subject" Progress, by AccessWrite -> Done, in cluster;
     /// Ends the block of a subject (X12).
     UnblockSubject(UnblockSubject) "unblock_subject" Progress, by AccessWrite -> SubjectUnblocked, in cluster;
+    /// Changes the quota of a namespace, of a tree or of new namespaces (X37).
+    SetQuota(Box<SetQuota>) "set_quota" Progress, by QuotaWrite -> QuotaSet, in cluster;
 }

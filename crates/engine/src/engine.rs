@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, QuarantinedItem, encode_prefix, visit};
 use crate::turn::{Abort, Budgets, EntryState, Source, Spent, Turn, TurnResult};
-use crate::{access, namespace, quarantine, request, run};
+use crate::{access, namespace, quarantine, quota, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,6 +141,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Ve
         return Err(Rejection::EntryFull.into());
     }
     request::admit(&mut turn, command)?;
+    quota::admit_command(&mut turn, command)?;
     let reply = command.body.apply(&mut turn, &command.scope)?;
     match (&command.scope, &command.body) {
         (CommandScope::Namespace(_), Body::DeleteNamespace(_)) => turn.forget_namespace(),
@@ -148,6 +149,8 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> TurnResult<(Reply, Ve
         (CommandScope::Cluster, _) => {}
     }
     request::remember(&mut turn, command, &reply)?;
+    quota::spend_command(&mut turn, command, &reply)?;
     run::write_all(&mut turn)?;
+    quota::write_all(&mut turn)?;
     Ok((reply, turn.commit()))
 }

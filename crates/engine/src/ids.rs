@@ -71,6 +71,15 @@ fn is_issuer_name(text: &str) -> bool {
     (1..=limits::ISSUER_NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_valid)
 }
 
+/// The first label of a namespace may end in a hyphen.
+fn is_tree(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.len() <= limits::NAMESPACE_BYTES_MAX
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 fn is_text(text: &str) -> bool {
     !text.is_empty() && text.len() <= limits::NAME_BYTES_MAX && !text.chars().any(char::is_control)
 }
@@ -104,6 +113,7 @@ fn is_scope_path(text: &str) -> bool {
 
 const NAMESPACE_RULE: &str =
     "a letter, then letters, digits, `.`, `_` or `-`, not ending in `-`, at most 63 bytes";
+const TREE_RULE: &str = "a letter, then letters, digits, `_` or `-`, at most 63 bytes";
 const NAME_RULE: &str = "a letter or `_`, then letters, digits, `_` or `-`, at most 256 bytes";
 const DOTTED_RULE: &str =
     "a letter or `_`, then letters, digits, `_`, `-` or `.`, at most 256 bytes";
@@ -157,6 +167,8 @@ macro_rules! names {
 names! {
     /// A namespace (A41).
     Namespace = "a namespace", NAMESPACE_RULE, is_namespace;
+    /// The first label of the namespaces of a tree (X27).
+    TreeName = "the root of a tree", TREE_RULE, is_tree;
     /// A workflow's name (W0).
     WorkflowName = "a workflow name", DOTTED_RULE, |text| is_name(text, true);
     /// A workflow's version label (W5).
@@ -251,6 +263,29 @@ impl Namespace {
     #[must_use]
     pub fn default_namespace() -> Self {
         Self(SmolStr::new_static("default"))
+    }
+
+    /// The tree that it belongs to: its first label.
+    #[must_use]
+    pub fn tree(&self) -> TreeName {
+        match self.0.split_once('.') {
+            Some((label, _)) => TreeName(SmolStr::new(label)),
+            None => TreeName(self.0.clone()),
+        }
+    }
+
+    /// Whether it lies below the root of its tree.
+    #[must_use]
+    pub fn is_below_root(&self) -> bool {
+        self.0.contains('.')
+    }
+}
+
+impl TreeName {
+    /// The namespace at the root of the tree.
+    #[must_use]
+    pub fn root(&self) -> Namespace {
+        Namespace(self.0.clone())
     }
 }
 

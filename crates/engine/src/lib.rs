@@ -47,6 +47,8 @@ mod overlay;
 mod persisted;
 mod plan;
 mod quarantine;
+mod quota;
+mod quota_rejection;
 mod rejection;
 mod rejection_code;
 mod request;
@@ -56,6 +58,7 @@ mod run;
 mod schedule;
 mod scope_path;
 mod settings;
+mod sliding_window;
 mod stamp;
 mod start_rejection;
 mod stream;
@@ -102,6 +105,8 @@ pub use namespace::{CreateNamespace, DeleteNamespace};
 pub use offer::Offer;
 pub use plan::{InvalidateCache, ResetPlan};
 pub use quarantine::ReleaseQuarantined;
+pub use quota::{DimensionKind, QuotaDimension, QuotaScope, SetQuota};
+pub use quota_rejection::{QuotaExceeded, QuotaRejection};
 pub use rejection::Rejection;
 pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
@@ -126,9 +131,9 @@ pub use tables::{
     BindingRecord, BlockRecord, ClusterRecord, ClusterSettingsRecord, CompensationProgress,
     ConsumerRecord, DefinitionNumber, GroupSettings, KeyRecord, LeaseWatch, NextFiring,
     PayloadOwner, PayloadRef, Phase, Process, ProcessKind, ProcessRecord, QuarantinedKind,
-    Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind, TokenRecord,
-    WasmLimits, WorkerActivityRecord, WorkerOwner, WorkerRecord, WorkerStatus, WorkerType,
-    check_row,
+    QuotaRecord, Retention, RunStatus, SchemaVerdict, StreamSettings, TimerKey, TimerKind,
+    TokenRecord, WasmLimits, WorkerActivityRecord, WorkerOwner, WorkerRecord, WorkerStatus,
+    WorkerType, check_row,
 };
 pub use task::{
     AcceptTask, AddTaskInfo, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome,

@@ -348,6 +348,12 @@ pub const SWEEP_ROWS_MAX: usize = 1_000;
 
 /// Namespaces in a cluster (A41).
 pub const NAMESPACES_MAX: usize = 1_024;
+/// Namespaces and trees with a quota, and the quota that new namespaces begin with (X37).
+pub const QUOTAS_MAX: usize = 2 * NAMESPACES_MAX + 1;
+/// Namespaces below the root of a tree, unless its quota has another limit (X37).
+pub const TREE_NAMESPACES_DEFAULT: u64 = 64;
+/// How long a node keeps a refusal because of a quota, and answers with it, at most (X40). In milliseconds.
+pub const QUOTA_REFUSAL_KEPT_MS: u64 = 1_000;
 /// API tokens of a namespace, with those that have ended and are kept (X7).
 pub const NAMESPACE_TOKENS_MAX: u64 = 1_000;
 /// As [`NAMESPACE_TOKENS_MAX`], of the cluster itself (X7).

@@ -19,7 +19,7 @@ use crate::tables::{
     QuarantinedItem, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{Abort, EntryState, Turn};
-use crate::{group, ids, run, schedule, stream, trigger};
+use crate::{group, ids, quota, run, schedule, stream, trigger};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -114,6 +114,7 @@ fn quarantine(
             note_quarantine(&mut turn, RunNumber(number))?;
         }
     }
+    quota::write_all(&mut turn)?;
     let effects = turn.commit();
     if let Some(subject) = subject {
         state.quarantine(subject);

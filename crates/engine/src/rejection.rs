@@ -6,6 +6,7 @@ use crate::ids::{
     Namespace, PlanName, RunId, StreamName, WorkerId, WorkflowName,
 };
 use crate::limits::REQUEST_RETRY_MS;
+use crate::quota_rejection::QuotaRejection;
 use crate::rejection_code::{RejectionCode, RejectionKind};
 use crate::resume_rejection::ResumeRejection;
 use crate::start_rejection::StartRejection;
@@ -362,6 +363,9 @@ pub enum Rejection {
         /// The highest valid value.
         max: u64,
     },
+    /// A quota prevents the command, or was not changed.
+    #[error(transparent)]
+    Quota(#[from] QuotaRejection),
 }
 
 impl Rejection {
@@ -372,6 +376,10 @@ impl Rejection {
 
     /// The stable code.
     #[must_use]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table with one line for each variant"
+    )]
     pub fn code(&self) -> RejectionCode {
         match self {
             Self::WorkflowNotFound(_) => RejectionCode::WorkflowNotFound,
@@ -381,6 +389,7 @@ impl Rejection {
             Self::Start(rejection) => rejection.code(),
             Self::Resume(rejection) => rejection.code(),
             Self::Access(rejection) => rejection.code(),
+            Self::Quota(rejection) => rejection.code(),
             Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
             Self::InputValidationStale => RejectionCode::InputValidationStale,
             Self::InputInvalid(_) => RejectionCode::InputInvalid,
@@ -459,6 +468,12 @@ impl Rejection {
     /// Whether the start of a run would be accepted once other runs have ended (W84, W85).
     pub(crate) fn is_temporary_conflict(&self) -> bool {
         matches!(self, Self::Start(rejection) if rejection.is_temporary())
+    }
+
+    /// Whether a quota refuses the command.
+    #[must_use]
+    pub fn is_over_quota(&self) -> bool {
+        matches!(self, Self::Quota(QuotaRejection::Exceeded(_)))
     }
 
     /// What the caller can do, if anything.

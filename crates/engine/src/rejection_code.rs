@@ -304,6 +304,17 @@ codes! {
     NamespaceNotEmpty "namespace_not_empty" Conflict
         "The namespace cannot be deleted because it is not empty; the message lists what it contains."
         => "delete its workflows, keys, streams and actions, cancel its runs and action runs, purge its dead letters and stop its workers; ended runs and action runs are deleted when their retention ends";
+    QuotaExceeded "quota_exceeded" Exhausted
+        "The request would exceed a quota of its namespace or tree, which the message names; nothing was done."
+        => "a rate has room again after the time in `RetryInfo`; for everything else, end or delete something: `flo ns quota show` shows the limits and what is used";
+    QuotaVersionMismatch "quota_version_mismatch" Conflict
+        "The quota has changed since it was read."
+        => "read it again with `flo ns quota show`";
+    QuotaDimensionInvalid "quota_dimension_invalid" Invalid
+        "The quota has a limit that its namespace or tree cannot have.";
+    NamespaceNotFound "namespace_not_found" NotFound
+        "The namespace does not exist, or the caller has no rights in it; nothing was looked up."
+        => "`flo ns list` lists the namespaces";
     NamespaceIsDefault "namespace_is_default" Conflict
         "The namespace `default` cannot be deleted.";
     StreamNotFound "stream_not_found" NotFound

@@ -291,4 +291,9 @@ replies! {
         /// False if it was not blocked.
         was_blocked: bool,
     }
+    /// Of [`SetQuota`](crate::command::Body::SetQuota).
+    QuotaSet {
+        /// The version of the limits; 0 if there are none.
+        version: u64,
+    }
 }

@@ -1,5 +1,6 @@
 //! A turn: the execution of one command, with its reads and the writes, events and effects that it collects.
 
+mod abort;
 mod action_run_sets;
 mod attribution;
 mod budget;
@@ -15,6 +16,7 @@ use attribution::Attribution;
 use budget::Visited;
 pub use budget::{Budgets, Spent};
 
+pub(crate) use abort::{Abort, TurnResult};
 pub(crate) use draft::Draft;
 pub(crate) use run_before::RunBefore;
 pub(crate) use runs::{ActivationRef, LoadedRun, NewVisit};
@@ -24,7 +26,6 @@ use runs::TurnRuns;
 use chance::Chance;
 
 use crate::access::Actor;
-use crate::access_rejection::AccessRejection;
 use crate::cache::Cache;
 use crate::command_scope::CommandScope;
 use crate::effect::Effect;
@@ -35,7 +36,7 @@ use crate::ids::{
 use crate::limits::{ENTRY_WRITTEN_BYTES_MAX, RECORD_BYTES_MAX, RECORD_CONTENT_BYTES_MAX};
 use crate::offer::Offer;
 use crate::overlay::{Cell, Overlay};
-use crate::rejection::Rejection;
+use crate::quota;
 use crate::stamp::Stamp;
 use crate::store::{Reader, StoreError, Writes};
 use crate::tables::{
@@ -43,45 +44,8 @@ use crate::tables::{
     QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, RequestAgeRecord, RequestAges, RowKey,
     Table, TimerKey, Timers, damaged, decode_record, row_key,
 };
-use crate::workflow_rejection::WorkflowRejection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Why a turn ends without a reply.
-#[derive(Debug)]
-pub(crate) enum Abort {
-    /// The command is rejected; the turn's writes are rolled back.
-    Rejected(Rejection),
-    /// The store failed; the process must exit.
-    Store(StoreError),
-}
-
-impl From<WorkflowRejection> for Abort {
-    fn from(rejection: WorkflowRejection) -> Self {
-        Rejection::from(rejection).into()
-    }
-}
-
-impl From<AccessRejection> for Abort {
-    fn from(rejection: AccessRejection) -> Self {
-        Rejection::from(rejection).into()
-    }
-}
-
-impl From<Rejection> for Abort {
-    fn from(rejection: Rejection) -> Self {
-        Self::Rejected(rejection)
-    }
-}
-
-impl From<StoreError> for Abort {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// The result of every function that works in a turn.
-pub(crate) type TurnResult<T> = Result<T, Abort>;
 
 /// A row of a table, decoded.
 pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
@@ -245,6 +209,10 @@ pub(crate) struct Turn<'t, 'e> {
     request: Option<(CommandScope, RequestId, u64)>,
     /// The items that this turn releases from quarantine; the releases become visible to other turns on commit.
     released: BTreeSet<QuarantinedItem>,
+    /// What namespaces use from now on, to be written at the end (X38).
+    use_changes: quota::Changes,
+    /// Whether the command begins new work and has a request id, so that quotas of commands hold.
+    asks_for_command: bool,
 }
 
 impl<'t, 'e> Turn<'t, 'e> {
@@ -266,6 +234,8 @@ impl<'t, 'e> Turn<'t, 'e> {
             effects: Vec::new(),
             chance,
             released: BTreeSet::new(),
+            use_changes: quota::Changes::new(),
+            asks_for_command: false,
         }
     }
 
@@ -411,6 +381,21 @@ impl<'t, 'e> Turn<'t, 'e> {
         assert!(replaced.is_none(), "a command has one request id");
     }
 
+    /// What the turn has noted of the use of namespaces.
+    pub(crate) fn use_changes(&mut self) -> &mut quota::Changes {
+        &mut self.use_changes
+    }
+
+    /// Notes that quotas of commands hold for the command.
+    pub(crate) fn ask_for_command(&mut self) {
+        self.asks_for_command = true;
+    }
+
+    /// Whether quotas of commands hold for the command.
+    pub(crate) fn asks_for_command(&self) -> bool {
+        self.asks_for_command
+    }
+
     /// Whether the last accepted command of the entry that wrote to a namespace wrote to this one, which still exists.
     pub(crate) fn is_of_last_command(&self, namespace: &Namespace) -> bool {
         self.entry.namespace.as_ref() == Some(namespace)
@@ -535,6 +520,10 @@ impl<'t, 'e> Turn<'t, 'e> {
         assert!(
             self.runs.is_empty(),
             "runs are written before a turn is committed"
+        );
+        assert!(
+            self.use_changes.is_empty(),
+            "the use of namespaces is written before a turn is committed"
         );
         for (position, taken) in &self.slots_taken {
             self.entry.slots_left[*position] -= taken;

@@ -9,13 +9,14 @@ use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
 use crate::limits::READ_RESERVATION_BYTES;
 use crate::memory::{FairPool, MemoryPool, PoolShare};
+use crate::quota_refusals::QuotaRefusals;
 use crate::slow_commands::SlowCommands;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Permission, Rejection,
-    RejectionCode, Reply, TaskToken, view,
+    Actor, Command, CommandEnvelope, CommandScope, Needed, Operation, Permission, QuotaRejection,
+    Rejection, RejectionCode, Reply, TaskToken, view,
 };
 use flotilla_replica::Replica;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(crate) struct Gateway {
 struct Groups {
     replica: Replica,
     slow_commands: SlowCommands,
+    /// Commands that a quota has refused lately.
+    quota_refusals: QuotaRefusals,
     /// For reads in progress.
     reads: FairPool,
     /// Decides about callers until the cluster has an access mode.
@@ -88,6 +91,7 @@ impl Gateway {
             groups: Arc::new(Groups {
                 replica,
                 slow_commands,
+                quota_refusals: QuotaRefusals::default(),
                 reads: FairPool::new(reads, READ_RESERVATION_BYTES),
                 initial_access,
             }),
@@ -235,6 +239,9 @@ impl<'g> GroupGateway<'g> {
         if let Err(rejection) = self.judge_command(&envelope, deadline).await? {
             return Ok(Err(rejection));
         }
+        if let Some(rejection) = self.known_refusal(&envelope.command, deadline).await? {
+            return Ok(Err(rejection));
+        }
         envelope.command = planted::changed(envelope.command);
         if let Some(reply) = planted::early_reply(&envelope.command) {
             let replica = self.replica().clone();
@@ -247,7 +254,35 @@ impl<'g> GroupGateway<'g> {
         self.groups
             .slow_commands
             .observe(kind, &scope, began.elapsed());
-        Ok(submitted?)
+        let replied = submitted?;
+        if let Err(Rejection::Quota(QuotaRejection::Exceeded(exceeded))) = &replied
+            && let CommandScope::Namespace(namespace) = &scope
+        {
+            let refusals = &self.groups.quota_refusals;
+            refusals.keep(namespace, kind, exceeded);
+        }
+        Ok(replied)
+    }
+
+    /// The refusal of a command that a quota does not allow, if a command like it was refused lately (X40).
+    async fn known_refusal(
+        &self,
+        command: &Command,
+        deadline: Instant,
+    ) -> Result<Option<Rejection>, Refusal> {
+        if !self.groups.quota_refusals.apply_to(command) {
+            return Ok(None);
+        }
+        let foresee = || {
+            let now_ms = self.replica().now_ms();
+            self.read_stored(|view| view::quota_refusal(view, now_ms, command))
+        };
+        if foresee()?.is_none() {
+            return Ok(None);
+        }
+        self.catch_up(deadline).await?;
+        let exceeded = foresee()?;
+        Ok(exceeded.map(|exceeded| QuotaRejection::Exceeded(Box::new(exceeded)).into()))
     }
 
     /// Refuses early what the engine would reject, so that it costs no entry of the log. A right that this node does not

@@ -34,6 +34,7 @@ mod middleware;
 mod modules;
 mod namespace_permits;
 mod only_grpc;
+mod quota_refusals;
 mod readiness;
 mod receiving;
 mod request;

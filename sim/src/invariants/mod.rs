@@ -18,6 +18,7 @@ mod keys;
 mod leases;
 mod loops;
 pub(crate) mod progress;
+mod quotas;
 mod records;
 mod resumes;
 mod rows;
@@ -61,6 +62,7 @@ pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
         broken.extend(step_handlers::check(rows));
         broken.extend(states::check(rows));
         broken.extend(usages::check(rows));
+        broken.extend(quotas::check(rows));
         broken.extend(concurrency::check(rows));
         broken.extend(resumes::check(rows));
         broken.extend(targets::check(rows));

@@ -28,7 +28,7 @@ fn every_verb_prints_json_and_yaml() {
          workflow enable parked | workflow delete absent | action register pack | action list | action status {action_run} | \
          action runs work | action cancel {unwanted} | action invoke pack --async | action disable pack | action enable pack | \
          action delete pack | worker list | worker info w1 | cluster status | cluster health | cluster inspect | \
-         cluster set --max-request-ids 7000000 | \
+         cluster set --max-request-ids 7000000 | ns quota set open_runs=90 | ns quota show | ns quota show --defaults | \
          expr eval size([1,2])>1 | workflow cancel r-1 | worker drain w1"
     );
     for line in lines.split(" | ") {

@@ -81,6 +81,10 @@ permissions! {
     NamespaceCreate "namespace.create";
     /// Deletes namespaces.
     NamespacePurge "namespace.purge";
+    /// Reads quotas and what is used of them.
+    QuotaRead "quota.read";
+    /// Changes quotas.
+    QuotaWrite "quota.write";
     /// Reads the state of the cluster and its metrics.
     ClusterRead "cluster.read";
     /// Makes backups of the whole state.
@@ -128,6 +132,7 @@ impl PermissionSet {
         Permission::ClusterBackup,
         Permission::ClusterOperate,
         Permission::AccessWrite,
+        Permission::QuotaWrite,
     ]);
 
     /// The set of these permissions.

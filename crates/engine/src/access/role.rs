@@ -54,6 +54,7 @@ const VIEWER: PermissionSet = PermissionSet::of(&[
     Permission::WorkerRead,
     Permission::StreamRead,
     Permission::RunRead,
+    Permission::QuotaRead,
 ]);
 const READER: PermissionSet = VIEWER.and(&[Permission::RunPayloads, Permission::KvRead]);
 const OPERATOR: PermissionSet = READER.and(&[
@@ -102,7 +103,7 @@ roles! {
     /// A role in the cluster as a whole.
     ClusterRole:
     /// Reads the state of the cluster and its metrics.
-    ClusterViewer "cluster-viewer" PermissionSet::of(&[Permission::ClusterRead]);
+    ClusterViewer "cluster-viewer" PermissionSet::of(&[Permission::ClusterRead, Permission::QuotaRead]);
     /// Makes backups.
     Backup "backup" PermissionSet::of(&[Permission::ClusterBackup]);
     /// Operates the cluster, but reads no namespace.
@@ -110,6 +111,7 @@ roles! {
         Permission::ClusterRead,
         Permission::ClusterBackup,
         Permission::ClusterOperate,
+        Permission::QuotaRead,
     ]);
     /// Does everything, in all namespaces.
     ClusterAdmin "cluster-admin" PermissionSet::ALL;

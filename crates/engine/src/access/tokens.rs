@@ -6,6 +6,7 @@ use crate::access_rejection::AccessRejection;
 use crate::command_scope::CommandScope;
 use crate::ids::TokenId;
 use crate::limits::{CLUSTER_TOKENS_MAX, NAMESPACE_TOKENS_MAX, TOKEN_KEPT_MS};
+use crate::quota::{self, QuotaDimension};
 use crate::store::StoreError;
 use crate::tables::{TokenCounts, TokenRecord, TokenSecrets, Tokens, TokensByScope, TokensEnding};
 use crate::turn::{Turn, TurnResult};
@@ -56,6 +57,9 @@ pub(super) fn add(turn: &mut Turn<'_, '_>, id: TokenId, record: TokenRecord) -> 
         CommandScope::Namespace(_) => NAMESPACE_TOKENS_MAX,
     };
     let count = sweep(turn, &scope, count_max)?;
+    if let CommandScope::Namespace(namespace) = &scope {
+        quota::check(turn, namespace, &[(QuotaDimension::Tokens, 1)])?;
+    }
     check_room("API tokens", (count, count_max))?;
     store(turn, id, (record, count))
 }
@@ -79,10 +83,18 @@ fn store(
     let scope = record.scope.clone();
     put_secret(turn, record.secret, id)?;
     put_end(turn, id, &record);
+    note_use(turn, &scope, 1);
     put_count::<TokenCounts>(turn, &scope, count + 1);
     turn.put::<TokensByScope>(&(scope, id), ());
     turn.put::<Tokens>(&id, record);
     note_change(turn)
+}
+
+/// Counts the tokens of a namespace for its quotas.
+fn note_use(turn: &mut Turn<'_, '_>, scope: &CommandScope, by: i64) {
+    if let CommandScope::Namespace(namespace) = scope {
+        turn.note_use(namespace, QuotaDimension::Tokens, by);
+    }
 }
 
 /// Stores what has changed in a token.
@@ -154,6 +166,11 @@ fn remove_ended_by(
         delete(turn, key.2)?;
         turn.delete::<TokensEnding>(key);
     }
+    note_use(
+        turn,
+        scope,
+        -i64::try_from(ended.len()).expect("a batch is bounded"),
+    );
     let count = count_of::<TokenCounts>(turn, scope)?;
     put_count::<TokenCounts>(turn, scope, count.saturating_sub(ended.len() as u64));
     Ok(ended.len())

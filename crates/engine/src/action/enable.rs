@@ -1,7 +1,9 @@
 //! Enabling, disabling and deleting an action (A1).
 
+use super::register::module_bytes;
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
+use crate::quota::QuotaDimension;
 use crate::rejection::Rejection;
 use crate::reply::Done;
 use crate::tables::{ActionRecord, Actions, Modules};
@@ -47,6 +49,9 @@ impl DeleteAction {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Done> {
         let key = (namespace.clone(), self.name.clone());
         if turn.get::<Actions>(&key)?.is_some() {
+            let sizes = (module_bytes(turn, &key)?, 0);
+            turn.note_size(namespace, QuotaDimension::ModuleBytes, sizes);
+            turn.note_use(namespace, QuotaDimension::Actions, -1);
             turn.delete::<Actions>(&key);
             turn.delete::<Modules>(&key);
             turn.effect(Effect::ModulesChanged);

@@ -3,6 +3,7 @@
 use super::create::{ActionInput, NewActionRun, Owner, create};
 use crate::ids::{ActionName, IdempotencyKey, Namespace};
 use crate::json::Json;
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::ActionInvoked;
 use crate::tables::{ActionRunKeys, Actions};
@@ -44,6 +45,13 @@ impl InvokeAction {
                 is_existing: true,
             });
         }
+        let input_bytes = self.input.as_str().len() as u64;
+        let needs = [
+            (QuotaDimension::InvokesPerMinute, 1),
+            (QuotaDimension::OpenActionRuns, 1),
+            (QuotaDimension::PayloadBytes, input_bytes),
+        ];
+        quota::check(turn, namespace, &needs)?;
         let action = turn
             .get::<Actions>(&(namespace.clone(), self.name.clone()))?
             .ok_or_else(|| Rejection::ActionNotFound(self.name.clone()))?;
@@ -60,6 +68,8 @@ impl InvokeAction {
             idempotency_key: self.idempotency_key.clone(),
         };
         let task = create(turn, &action, new_action_run)?;
+        turn.note_use(namespace, QuotaDimension::OpenActionRuns, 1);
+        quota::spend(turn, namespace, needs[0])?;
         let number = task.number;
         if let Some(key) = &key {
             turn.put::<ActionRunKeys>(key, number);

@@ -4,10 +4,15 @@ use crate::access::{Authority, Permission};
 use crate::command_scope::CommandScope;
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
+use crate::quota::{self, QuotaDimension};
 use crate::reply::ActionRegistered;
+use crate::store::StoreError;
 use crate::tables::{ActionRecord, ActionType, Actions, ModuleRecord, Modules};
 use crate::turn::{Turn, TurnResult};
 use serde::{Deserialize, Serialize};
+
+/// The namespace and the name of an action.
+type ActionKey = (Namespace, ActionName);
 
 /// Registers an action. An existing action gets all fields replaced and is enabled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +54,8 @@ impl RegisterAction {
         let existing = turn.get::<Actions>(&key)?;
         let now_ms = turn.now_ms();
         let Some(existing) = existing else {
+            self.check_quota(turn, &key, 1)?;
+            turn.note_use(namespace, QuotaDimension::Actions, 1);
             let record = self.record(1, now_ms);
             turn.put::<Actions>(
                 &key,
@@ -57,7 +64,7 @@ impl RegisterAction {
                     ..record
                 },
             );
-            self.put_module(turn, namespace);
+            self.put_module(turn, namespace)?;
             return Ok(ActionRegistered {
                 version: 1,
                 is_changed: true,
@@ -74,6 +81,7 @@ impl RegisterAction {
                 is_changed: false,
             });
         }
+        self.check_quota(turn, &key, 0)?;
         let version = existing.version + 1;
         let changed = ActionRecord {
             version,
@@ -81,7 +89,7 @@ impl RegisterAction {
             ..same
         };
         turn.put::<Actions>(&key, changed);
-        self.put_module(turn, namespace);
+        self.put_module(turn, namespace)?;
         Ok(ActionRegistered {
             version,
             is_changed: true,
@@ -103,8 +111,31 @@ impl RegisterAction {
         }
     }
 
-    fn put_module(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) {
+    /// Checks that the quotas allow the action, which is new or not, and its module.
+    fn check_quota(&self, turn: &mut Turn<'_, '_>, key: &ActionKey, new: u64) -> TurnResult<()> {
+        let before = module_bytes(turn, key)?;
+        let needs = [
+            (QuotaDimension::Actions, new),
+            (
+                QuotaDimension::ModuleBytes,
+                self.module_bytes().saturating_sub(before),
+            ),
+        ];
+        quota::check(turn, &key.0, &needs)
+    }
+
+    /// The size of the module that is stored, in bytes.
+    fn module_bytes(&self) -> u64 {
+        match (&self.kind, &self.module) {
+            (ActionType::Wasm { .. }, Some(bytes)) => bytes.len() as u64,
+            (ActionType::Wasm { .. } | ActionType::User, _) => 0,
+        }
+    }
+
+    fn put_module(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<(), StoreError> {
         let key = (namespace.clone(), self.name.clone());
+        let sizes = (module_bytes(turn, &key)?, self.module_bytes());
+        turn.note_size(namespace, QuotaDimension::ModuleBytes, sizes);
         match (&self.kind, &self.module) {
             (ActionType::Wasm { digest, .. }, Some(bytes)) => {
                 let module = ModuleRecord {
@@ -116,5 +147,12 @@ impl RegisterAction {
             (ActionType::Wasm { .. } | ActionType::User, _) => turn.delete::<Modules>(&key),
         }
         turn.effect(Effect::ModulesChanged);
+        Ok(())
     }
+}
+
+/// The size of the module of an action, in bytes.
+pub(super) fn module_bytes(turn: &mut Turn<'_, '_>, key: &ActionKey) -> Result<u64, StoreError> {
+    let module = turn.get::<Modules>(key)?;
+    Ok(module.map_or(0, |module| module.bytes.len() as u64))
 }

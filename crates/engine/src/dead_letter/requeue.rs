@@ -4,6 +4,7 @@ use super::selector::{DeadLetterSelector, PieceMax, Queue, remove, select};
 use crate::action::{ActionInput, NewActionRun, Owner, create};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::limits::{REQUEUE_BYTES_MAX, REQUEUED_PER_COMMAND_MAX};
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::DeadLettersRequeued;
 use crate::store::StoreError;
@@ -34,6 +35,7 @@ impl RequeueDeadLetters {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<DeadLettersRequeued> {
+        quota::check(turn, namespace, &NEEDS)?;
         let queue = (namespace.clone(), self.action.clone());
         let action = turn
             .get::<Actions>(&queue)?
@@ -44,7 +46,8 @@ impl RequeueDeadLetters {
         let (places, mut has_more) = select(turn, &queue, self.dead_letters, PIECE_MAX)?;
         let mut action_runs = Vec::with_capacity(places.len());
         for place in &places {
-            if !self.may_open(turn, &queue, *place)? {
+            let over = quota::refusal(turn, namespace, &NEEDS)?;
+            if over.is_some() || !self.may_open(turn, &queue, *place)? {
                 has_more = true;
                 break;
             }
@@ -74,6 +77,12 @@ impl RequeueDeadLetters {
         }
     }
 }
+
+/// What one more action run needs of the quotas.
+const NEEDS: [quota::Need; 2] = [
+    (QuotaDimension::InvokesPerMinute, 1),
+    (QuotaDimension::OpenActionRuns, 1),
+];
 
 /// The dead letter at a selected place.
 fn read(
@@ -106,6 +115,8 @@ fn run_again(
         idempotency_key: None,
     };
     let task = create(turn, action, new_action_run)?;
+    turn.note_use(&queue.0, QuotaDimension::OpenActionRuns, 1);
+    quota::spend(turn, &queue.0, NEEDS[0])?;
     let action_run = task.number;
     task::make_ready(turn, None, task)?;
     Ok(action_run)

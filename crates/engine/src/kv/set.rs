@@ -1,9 +1,10 @@
 //! Writing a value (A40).
 
-use super::{expiry, live, remove};
+use super::{count, expiry, live, remove};
 use crate::bytes::Bytes;
 use crate::ids::{KvKey, Namespace};
 use crate::limits::KV_VALUE_BYTES_MAX;
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::KeySet;
 use crate::tables::{KeyExpiries, KeyRecord, Keys};
@@ -43,6 +44,7 @@ impl SetKey {
     ) -> TurnResult<KeySet> {
         check_bytes("the value", self.value.len(), KV_VALUE_BYTES_MAX)?;
         let key = (namespace.clone(), self.key.clone());
+        self.check_quota(turn, &key)?;
         let found = live(turn, &key)?.map(|record| record.version);
         self.check(found)?;
         remove(turn, &key)?;
@@ -51,20 +53,34 @@ impl SetKey {
         let expires_at_ms = self
             .ttl_ms
             .map(|ttl_ms| updated_at_ms.saturating_add(ttl_ms.get()));
+        let record = KeyRecord {
+            value: self.value.clone(),
+            version,
+            expires_at_ms,
+            updated_at_ms,
+        };
+        let bytes = record.counted_bytes(&self.key);
         if let Some(expires_at_ms) = expires_at_ms {
-            turn.put::<KeyExpiries>(&expiry(expires_at_ms, &key), ());
+            turn.put::<KeyExpiries>(&expiry(expires_at_ms, &key), bytes);
         }
-        let value = self.value.clone();
-        turn.put::<Keys>(
-            &key,
-            KeyRecord {
-                value,
-                version,
-                expires_at_ms,
-                updated_at_ms,
-            },
-        );
+        turn.put::<Keys>(&key, record);
+        count(turn, namespace, 1, (0, bytes));
         Ok(KeySet { version })
+    }
+
+    /// Checks that the quotas allow what the write adds to the row of the key, which may have expired.
+    fn check_quota(&self, turn: &mut Turn<'_, '_>, key: &(Namespace, KvKey)) -> TurnResult<()> {
+        let before = turn.get::<Keys>(key)?;
+        let bytes_before = before
+            .as_ref()
+            .map_or(0, |record| record.counted_bytes(&key.1));
+        let bytes = (key.1.as_str().len() + self.value.len()) as u64;
+        let needs = [
+            (QuotaDimension::KvKeys, u64::from(before.is_none())),
+            (QuotaDimension::KvBytes, bytes.saturating_sub(bytes_before)),
+            (QuotaDimension::PayloadBytes, self.value.len() as u64),
+        ];
+        quota::check(turn, &key.0, &needs)
     }
 
     fn check(&self, found: Option<u64>) -> Result<(), Rejection> {

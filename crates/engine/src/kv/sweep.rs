@@ -1,5 +1,6 @@
 //! Deleting the rows of expired keys (A40).
 
+use super::count;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Done;
 use crate::store::StoreError;
@@ -16,11 +17,15 @@ pub struct SweepKeys {
     pub from_ms: u64,
 }
 
+/// The row of an expired key, and what the key counts for in bytes.
+type Expired = (<KeyExpiries as Table>::Key, u64);
+
 impl SweepKeys {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Done> {
-        for row in self.expired(turn)? {
+        for (row, bytes) in self.expired(turn)? {
             let (_, namespace, key) = row.clone();
             // The value does not matter: the row shows that this key has expired.
+            count(turn, &namespace, -1, (bytes, 0));
             turn.delete::<Keys>(&(namespace, key));
             turn.delete::<KeyExpiries>(&row);
         }
@@ -28,14 +33,14 @@ impl SweepKeys {
     }
 
     /// The expired keys, oldest expiry first, limited to one sweep.
-    fn expired(&self, turn: &Turn<'_, '_>) -> Result<Vec<<KeyExpiries as Table>::Key>, StoreError> {
+    fn expired(&self, turn: &Turn<'_, '_>) -> Result<Vec<Expired>, StoreError> {
         let now_ms = turn.now_ms();
         let mut expired = Vec::new();
-        turn.visit_from::<KeyExpiries>(&(), &self.from_ms, |row, _| {
+        turn.visit_from::<KeyExpiries>(&(), &self.from_ms, |row, bytes| {
             if row.0 > now_ms || expired.len() == SWEEP_ROWS_MAX {
                 return ControlFlow::Break(());
             }
-            expired.push(row);
+            expired.push((row, *bytes));
             ControlFlow::Continue(())
         })?;
         Ok(expired)

@@ -6,6 +6,7 @@ use crate::exercise::{ENGINE_VERSION_EXERCISE, Mark};
 use crate::ids::Namespace;
 use crate::limits::NAMESPACES_MAX;
 use crate::persisted::Persisted;
+use crate::quota;
 use crate::rejection::Rejection;
 use crate::reply::NamespaceCreated;
 use crate::tables::{NamespaceRecord, Namespaces};
@@ -103,6 +104,8 @@ fn ensure(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<bool> {
     if turn.cluster().namespaces_count >= NAMESPACES_MAX as u64 {
         return Err(Rejection::too_many("namespaces", NAMESPACES_MAX).into());
     }
+    quota::check_room_in_tree(turn, namespace)?;
+    quota::begin(turn, namespace)?;
     turn.cluster_mut().namespaces_count += 1;
     let created_at_ms = turn.now_ms();
     turn.put::<Namespaces>(

@@ -10,7 +10,7 @@ use crate::tables::{
     StreamNames, Table, Workers, Workflows, WorkflowsBeingDeleted,
 };
 use crate::turn::{Turn, TurnResult};
-use crate::{access, worker};
+use crate::{access, quota, worker};
 use serde::{Deserialize, Serialize};
 
 /// Deletes the command's namespace, which must be empty except for unhealthy workers and for API tokens
@@ -43,6 +43,7 @@ impl DeleteNamespace {
             return Err(Rejection::NamespaceNotEmpty { namespace, left }.into());
         }
         if !has_more && is_found {
+            quota::end(turn, namespace)?;
             turn.cluster_mut().namespaces_count -= 1;
             turn.delete::<Namespaces>(namespace);
         }

@@ -1,36 +1,19 @@
-//! Rate limits: sliding windows on log time (W33).
-//!
-//! A window never holds more calls than its limit. Calls are grouped into time slices. A slice has the time of its last
-//! call and leaves the window as a whole. For limits up to `RATE_SLICES` calls per window, a slice is one millisecond,
-//! so the limit is exact; above that, capacity returns at most 1/64 of the window late. An executor therefore keeps
-//! little more than 64 slices per window.
+//! Rate limits of executors (W33), in [sliding windows](crate::sliding_window).
 
 use crate::definition::{RateLimit, RateWindow};
-use crate::limits::RATE_SLICES;
-use crate::tables::CallBucket;
+use crate::sliding_window::Window;
+use crate::tables::TimeSlice;
 use std::collections::BTreeMap;
 
 /// An executor's latest calls, by the window that limits them.
-pub(crate) type Calls = BTreeMap<RateWindow, Vec<CallBucket>>;
+pub(crate) type Calls = BTreeMap<RateWindow, Vec<TimeSlice>>;
 
 /// When one more call is allowed, in milliseconds; `None` if one is allowed at `now_ms`.
 pub(crate) fn full_until_ms(calls: &Calls, limit: &RateLimit, now_ms: u64) -> Option<u64> {
     let until_ms = |window: RateWindow| {
         let calls_max = u64::from(limit.calls_max(window)?);
-        let buckets = calls.get(&window)?;
-        let mut count = count_in(buckets, window, now_ms);
-        if count < calls_max {
-            return None;
-        }
-        let mut last_ms = now_ms;
-        for bucket in in_window(buckets, window, now_ms) {
-            count -= u64::from(bucket.count);
-            last_ms = bucket.last_ms;
-            if count < calls_max {
-                break;
-            }
-        }
-        Some(last_ms.saturating_add(window.length_ms()))
+        let slices = calls.get(&window)?;
+        sliding(window, calls_max).has_room_at_ms(slices, 1, now_ms)
     };
     RateWindow::ALL.into_iter().filter_map(until_ms).max()
 }
@@ -43,9 +26,9 @@ pub(crate) fn remaining(
     now_ms: u64,
 ) -> Option<u32> {
     let calls_max = limit.calls_max(window)?;
-    let count = calls
-        .get(&window)
-        .map_or(0, |buckets| count_in(buckets, window, now_ms));
+    let sliding = sliding(window, u64::from(calls_max));
+    let slices = calls.get(&window);
+    let count = slices.map_or(0, |slices| sliding.held(slices, now_ms));
     Some(calls_max.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
@@ -56,54 +39,22 @@ pub(super) fn note_call(calls: &mut Calls, limit: &RateLimit, now_ms: u64) {
             calls.remove(&window);
             continue;
         };
-        let buckets = calls.entry(window).or_default();
-        buckets.retain(|bucket| is_in(bucket, window, now_ms));
-        let slice_ms = slice_ms(window, calls_max);
-        let slice = |ms: u64| ms / slice_ms;
-        match buckets.last_mut() {
-            Some(last) if slice(last.last_ms) == slice(now_ms) => {
-                last.last_ms = now_ms;
-                last.count += 1;
-            }
-            Some(_) | None => buckets.push(CallBucket {
-                last_ms: now_ms,
-                count: 1,
-            }),
-        }
+        let slices = calls.entry(window).or_default();
+        sliding(window, u64::from(calls_max)).add(slices, 1, now_ms);
     }
 }
 
-fn slice_ms(window: RateWindow, calls_max: u32) -> u64 {
-    if calls_max <= RATE_SLICES {
-        1
-    } else {
-        window.length_ms().div_ceil(u64::from(RATE_SLICES))
+fn sliding(window: RateWindow, limit: u64) -> Window {
+    Window {
+        length_ms: window.length_ms(),
+        limit,
     }
-}
-
-fn is_in(bucket: &CallBucket, window: RateWindow, now_ms: u64) -> bool {
-    now_ms < bucket.last_ms.saturating_add(window.length_ms())
-}
-
-fn in_window(
-    buckets: &[CallBucket],
-    window: RateWindow,
-    now_ms: u64,
-) -> impl Iterator<Item = &CallBucket> {
-    buckets
-        .iter()
-        .filter(move |bucket| is_in(bucket, window, now_ms))
-}
-
-fn count_in(buckets: &[CallBucket], window: RateWindow, now_ms: u64) -> u64 {
-    in_window(buckets, window, now_ms)
-        .map(|bucket| u64::from(bucket.count))
-        .sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::RATE_SLICES;
 
     fn per_second(calls_max: u32) -> RateLimit {
         RateLimit {

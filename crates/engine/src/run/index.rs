@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::ids::{Namespace, RunNumber};
 use crate::limits::RETENTION_MS_DEFAULT;
+use crate::quota::QuotaDimension;
 use crate::retention;
 use crate::tables::{
     AttributeKey, AttributeValue, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord,
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 /// continues costs none.
 pub(super) fn update(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()> {
     let (number, after) = (run.number, &run.record);
+    count_open(turn, run);
     let old = match run.before() {
         Some(before) if before.is_indexed_like(after) => return Ok(()),
         Some(before) => {
@@ -38,6 +40,13 @@ pub(super) fn update(turn: &mut Turn<'_, '_>, run: &LoadedRun) -> TurnResult<()>
         turn.effect(Effect::ArmRetention { due_ms });
     }
     Ok(())
+}
+
+/// Counts a run that has begun or continues, and one that has ended no longer (X38).
+fn count_open(turn: &mut Turn<'_, '_>, run: &LoadedRun) {
+    let was_open = run.before().is_some_and(|before| before.status.is_open());
+    let by = i64::from(run.record.status.is_open()) - i64::from(was_open);
+    turn.note_use(&run.record.namespace, QuotaDimension::OpenRuns, by);
 }
 
 /// Deletes the index rows of a run; returns how many there were.

@@ -8,6 +8,7 @@ use super::{create, cursor};
 use crate::definition::{Definition, StepIndex};
 use crate::ids::{Namespace, RunId, StepName};
 use crate::json::Json;
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::RunResumed;
 use crate::resume_rejection::ResumeRejection;
@@ -33,6 +34,7 @@ impl ResumeRun {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<RunResumed> {
+        quota::check(turn, namespace, &[(QuotaDimension::OpenRuns, 1)])?;
         let mut run = create::find_attempt(turn, namespace, &self.run_id)?;
         check_parent(turn, &run)?;
         check(turn, &run)?;

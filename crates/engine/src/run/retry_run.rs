@@ -48,6 +48,7 @@ impl RetryRun {
         if let Some(existing) = self.start.answer_existing(turn, namespace)? {
             return Ok(existing);
         }
+        self.start.check_quota(turn, namespace)?;
         let (number, record) = find_record(turn, namespace, &self.run_id)?;
         if number != self.run {
             return Err(Rejection::RunNotFound(self.run_id.clone()).into());

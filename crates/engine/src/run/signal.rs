@@ -9,6 +9,7 @@ use super::step_timer::end_waiting;
 use crate::ids::{Namespace, RunId, ScopePathText, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::{SIGNAL_IDS_MAX, SIGNALS_KEPT_BYTES_MAX, SIGNALS_KEPT_MAX};
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::store::StoreError;
@@ -54,6 +55,8 @@ impl SignalRun {
                 is_kept: false,
             });
         }
+        quota::check(turn, namespace, &[(QuotaDimension::SignalsPerMinute, 1)])?;
+        quota::spend(turn, namespace, (QuotaDimension::SignalsPerMinute, 1))?;
         check_open(&run)?;
         self.check_not_retrying(&run)?;
         let to = match &self.scope {

@@ -9,6 +9,7 @@ use crate::due_time::DueTime;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::limits::{BOUND_KEYS_MAX, WAIT_MS_MAX};
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::{ExistingReason, RunStarted};
 use crate::start_rejection::StartRejection;
@@ -73,10 +74,26 @@ impl StartRun {
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> TurnResult<RunStarted> {
-        match self.answer_existing(turn, namespace)? {
-            Some(existing) => Ok(existing),
-            None => self.create(turn, namespace, TriggeredBy::Caller, None),
+        if let Some(existing) = self.answer_existing(turn, namespace)? {
+            return Ok(existing);
         }
+        self.check_quota(turn, namespace)?;
+        self.create(turn, namespace, TriggeredBy::Caller, None)
+    }
+
+    /// Checks that the quotas of the namespace allow the start, before anything else may refuse it (X38).
+    pub(super) fn check_quota(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> TurnResult<()> {
+        let input_bytes = self.input.as_str().len() as u64;
+        let needs = [
+            (QuotaDimension::StartsPerMinute, 1),
+            (QuotaDimension::OpenRuns, 1),
+            (QuotaDimension::PayloadBytes, input_bytes),
+        ];
+        quota::check(turn, namespace, &needs)
     }
 
     /// Whether it is without what a node adds before proposal.
@@ -140,6 +157,7 @@ impl StartRun {
         };
         match create::create(turn, new_run)? {
             Creation::Run(run) => {
+                quota::spend(turn, namespace, (QuotaDimension::StartsPerMinute, 1))?;
                 if let Some(work) = run.first_work {
                     advance(turn, run.number, work)?;
                 }

@@ -3,6 +3,7 @@
 use super::due::{ScheduleKey, arm, block, disarm, expected};
 use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::ScheduleFired;
 use crate::run::{self, Creation, GivenExclusion, NewRun};
@@ -26,6 +27,12 @@ pub struct FireSchedule {
     /// The firing after it, in milliseconds; `None` for never again.
     pub next_ms: Option<u64>,
 }
+
+/// What a firing needs of the quotas; without it, it is skipped (X39).
+const NEEDS: [quota::Need; 2] = [
+    (QuotaDimension::StartsPerMinute, 1),
+    (QuotaDimension::OpenRuns, 1),
+];
 
 impl FireSchedule {
     pub(crate) fn apply(
@@ -52,7 +59,8 @@ impl FireSchedule {
         arm(turn, &key, &live);
         record.live = Some(live);
         let schedule = block(turn, &live)?;
-        if record.running_count() >= schedule.max_concurrent {
+        let is_over_quota = quota::refusal(turn, namespace, &NEEDS)?.is_some();
+        if is_over_quota || record.running_count() >= schedule.max_concurrent {
             self.skip(turn, &key, record);
             return Ok(ScheduleFired { run_id: None });
         }
@@ -103,6 +111,7 @@ impl FireSchedule {
             Err(Abort::Rejected(rejection)) if rejection.is_start_conflict() => return Ok(None),
             Err(abort) => return Err(abort),
         };
+        quota::spend(turn, &key.0, NEEDS[0])?;
         let (run, run_id) = (started.number, started.id);
         let kind = EventKind::ScheduleStarted { firing_ms };
         turn.note_run(run, kind)?;

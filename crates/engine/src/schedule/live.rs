@@ -2,6 +2,7 @@
 
 use super::due::{ScheduleKey, arm, block, disarm, is_armed};
 use crate::definition::Schedule;
+use crate::quota::QuotaDimension;
 use crate::store::StoreError;
 use crate::tables::{
     DefinitionNumber, LiveSchedule, NextFiring, ScheduleRecord, Schedules, Workflows,
@@ -38,6 +39,8 @@ pub(crate) fn make_live(
     if record.live.is_none() && live.is_none() {
         return Ok(());
     }
+    let by = i64::from(live.is_some()) - i64::from(record.live.is_some());
+    turn.note_use(&key.0, QuotaDimension::Schedules, by);
     record.live = live;
     turn.put::<Schedules>(key, record);
     match live {
@@ -84,6 +87,9 @@ pub(crate) fn disable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<
 /// Ends the schedule of a workflow that is deleted; it has no runs.
 pub(crate) fn delete(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> TurnResult<()> {
     disable(turn, key)?;
+    if is_live(turn, key)? {
+        turn.note_use(&key.0, QuotaDimension::Schedules, -1);
+    }
     turn.delete::<Schedules>(key);
     Ok(())
 }
@@ -133,6 +139,11 @@ fn resumed(next: NextFiring, schedule: &Schedule, now_ms: u64) -> NextFiring {
         }
         NextFiring::Never => next,
     }
+}
+
+/// Whether the latest revision of the workflow has a schedule.
+pub(crate) fn is_live(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<bool, StoreError> {
+    Ok(load(turn, key)?.live.is_some())
 }
 
 fn is_enabled(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Result<bool, StoreError> {

@@ -14,5 +14,7 @@ mod open;
 pub use fire::FireSchedule;
 pub use next_firing::SetNextFiring;
 
-pub(crate) use live::{delete, disable, enable, make_live, quarantine, release_from_quarantine};
+pub(crate) use live::{
+    delete, disable, enable, is_live, make_live, quarantine, release_from_quarantine,
+};
 pub(crate) use open::{run_ended, run_quarantined, run_released, run_resumed};

@@ -9,6 +9,7 @@ use crate::ids::{Namespace, PartitionKey, StreamName};
 use crate::limits::{
     APPEND_BYTES_MAX, APPEND_RECORDS_MAX, HEADER_BYTES_MAX, HEADERS_MAX, PAYLOAD_BYTES_MAX,
 };
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::RecordsAppended;
 use crate::store::StoreError;
@@ -49,6 +50,12 @@ impl AppendRecords {
         namespace: &Namespace,
     ) -> TurnResult<RecordsAppended> {
         self.check()?;
+        let bytes = self.check_quota(turn, namespace)?;
+        quota::spend(
+            turn,
+            namespace,
+            (QuotaDimension::AppendBytesPerMinute, bytes),
+        )?;
         let mut target = open(turn, namespace, &self.stream)?;
         let before = target.stream.1.last_id;
         for record in &self.records {
@@ -58,6 +65,26 @@ impl AppendRecords {
         let first = before.following(turn.now_ms());
         target.finish(turn)?;
         Ok(RecordsAppended { first })
+    }
+
+    /// Checks that the quotas allow the append, and returns what it counts for, in bytes. At its byte limit, a stream loses
+    /// its oldest records, so it does not grow further.
+    fn check_quota(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<u64> {
+        let found = find(turn, namespace, &self.stream)?;
+        let room = found.as_ref().map_or(u64::MAX, |(_, stream)| {
+            stream.settings.bytes_limit.saturating_sub(stream.bytes)
+        });
+        let records = self.records.iter();
+        let bytes = records.map(NewRecord::size).sum::<u64>();
+        let largest = self.records.iter().map(|record| record.payload.len()).max();
+        let needs = [
+            (QuotaDimension::AppendBytesPerMinute, bytes),
+            (QuotaDimension::Streams, u64::from(found.is_none())),
+            (QuotaDimension::StreamBytes, bytes.min(room)),
+            (QuotaDimension::PayloadBytes, largest.unwrap_or(0) as u64),
+        ];
+        quota::check(turn, namespace, &needs)?;
+        Ok(bytes)
     }
 
     fn check(&self) -> Result<(), Rejection> {
@@ -94,9 +121,14 @@ impl NewRecord {
         Ok(bytes)
     }
 
+    /// What it counts for in its stream, in bytes.
+    fn size(&self) -> u64 {
+        record_size(&self.payload, &self.headers, self.key.as_ref())
+    }
+
     /// Rejects a record larger than the stream's hard limit: retention would remove it unread.
     fn check_fits(&self, stream: &StreamRecord) -> Result<(), Rejection> {
-        let bytes = record_size(&self.payload, &self.headers, self.key.as_ref());
+        let bytes = self.size();
         let bytes_max = stream.settings.bytes_limit;
         if bytes <= bytes_max {
             return Ok(());
@@ -279,6 +311,8 @@ fn push(
     stream.last_id = id;
     stream.record_count += 1;
     stream.bytes += content.size();
+    let grown = (0, content.size());
+    turn.note_size(&stream.namespace, QuotaDimension::StreamBytes, grown);
     turn.put::<Records>(&(*number, partition, id), content);
     id
 }

@@ -4,6 +4,7 @@ use super::quarantine::check_in_service;
 use super::{NumberedStream, announce, find};
 use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::limits::{DEAD_LETTER_STREAMS_MAX, PARTITIONS_MAX, STREAMS_MAX};
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::StreamCreated;
 use crate::store::StoreError;
@@ -46,6 +47,7 @@ impl CreateStream {
             }
             return Ok(StreamCreated { is_new: false });
         }
+        quota::check(turn, namespace, &[(QuotaDimension::Streams, 1)])?;
         admit(turn, namespace)?;
         let (number, stream) = create(turn, namespace, &self.stream, self.settings)?;
         announce(turn, &stream);
@@ -85,6 +87,7 @@ pub(super) fn forget_name(
     name: &StreamName,
 ) -> Result<(), StoreError> {
     turn.delete::<StreamNames>(&(namespace.clone(), name.clone()));
+    turn.note_use(namespace, QuotaDimension::Streams, -1);
     match count(turn, namespace)? {
         0 => panic!("every stream is counted"),
         1 => turn.delete::<StreamCounts>(namespace),
@@ -104,6 +107,7 @@ pub(super) fn create(
     turn.put::<StreamNames>(&(namespace.clone(), name.clone()), number);
     let streams_count = count(turn, namespace)? + 1;
     turn.put::<StreamCounts>(namespace, streams_count);
+    turn.note_use(namespace, QuotaDimension::Streams, 1);
     let partitions = (0..settings.partitions.get()).map(|_| PartitionRecord::default());
     let stream = StreamRecord {
         namespace: namespace.clone(),

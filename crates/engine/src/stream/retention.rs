@@ -11,6 +11,7 @@ use crate::effect::Effect;
 use crate::group;
 use crate::ids::StreamNumber;
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
+use crate::quota::QuotaDimension;
 use crate::store::StoreError;
 use crate::tables::{Records, StreamRecord, Streams, TimerKey, TimerKind};
 use crate::timer;
@@ -96,7 +97,7 @@ pub(super) fn sweep(
         bytes: SWEEP_BYTES_MAX,
     };
     let limits = Limits::find(turn, number, stream)?;
-    let lost_before = stream.lost_count;
+    let (lost_before, bytes_before) = (stream.lost_count, stream.bytes);
     let mut fronts = Fronts::new(number);
     while budget.is_left() {
         let Some(going) = limits.oldest(stream) else {
@@ -107,6 +108,8 @@ pub(super) fn sweep(
         budget.take(taken.size);
         count_out(stream, &going, &taken);
     }
+    let sizes = (bytes_before, stream.bytes);
+    turn.note_size(&stream.namespace, QuotaDimension::StreamBytes, sizes);
     if stream.lost_count > lost_before {
         turn.effect(Effect::RecordsLost {
             namespace: stream.namespace.clone(),

@@ -39,7 +39,7 @@ macro_rules! for_each_table {
             BoundIdempotencyKeys Exclusions TargetHolders OpenLocks Locks LockCounts LockHolders ResumableScopes ResumableSteps Infos RunUsages
             StepUsages Revisions RequestUsages ClusterSettings Access Tokens TokensByScope TokenSecrets TokenCounts
             TokensEnding Bindings BindingsByScope BindingCounts BlockedSubjects BlockedSubjectCount
-            BlocksEnding
+            BlocksEnding Quotas Usages TreeUsages QuotaWindows
         }
     };
 }

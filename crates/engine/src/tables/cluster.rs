@@ -48,4 +48,8 @@ pub struct ClusterRecord {
     pub expirations_from_ms: u64,
     /// Commands that panicked (design rule 10).
     pub panics_count: u64,
+    /// Scopes that have a quota (X37).
+    pub quotas_count: u64,
+    /// Changes of quotas so far.
+    pub quota_versions_count: u64,
 }

@@ -7,9 +7,10 @@ use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConcurrencyKeyNumber, ConcurrencyName,
     ConsumerName, EventName, ExecutorName, GroupName, GroupNumber, IdempotencyKey, KvKey,
     LockNumber, Namespace, PlanName, PlanNumber, RunId, RunNumber, ScopeNumber, SignalId,
-    SignalType, StreamName, StreamNumber, TokenId, WorkerId, WorkerNumber, WorkflowName,
+    SignalType, StreamName, StreamNumber, TokenId, TreeName, WorkerId, WorkerNumber, WorkflowName,
     WorkflowVersion,
 };
+use crate::quota::{QuotaDimension, QuotaScope};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
@@ -256,7 +257,8 @@ name_keys!(
     GroupName,
     ConsumerName,
     KvKey,
-    ConcurrencyName
+    ConcurrencyName,
+    TreeName
 );
 
 /// As the name of the namespace. No namespace has the empty name, which is the cluster's.
@@ -284,6 +286,28 @@ impl Key for BindingSubject {
 
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         Self::parse(take_text(bytes)?).ok()
+    }
+}
+
+/// As its text form.
+impl Key for QuotaScope {
+    fn encode(&self, out: &mut Vec<u8>) {
+        write!(out, "{self}").expect("a vector takes any bytes");
+        out.push(0);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Self::parse(take_text(bytes)?).ok()
+    }
+}
+
+impl Key for QuotaDimension {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.code().encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        Self::from_code(u8::decode(bytes)?)
     }
 }
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 tables! {
     /// By key. Live until they are deleted, or expired and swept.
     48 Keys((Namespace, KvKey)) -> KeyRecord => |key| key.value.len();
-    /// Keys by the time in milliseconds at which they expire. Live as long as the key's record.
-    49 KeyExpiries((u64, Namespace, KvKey)) -> ();
+    /// Keys by the time in milliseconds at which they expire, with what they count for in bytes. Live as long as the
+    /// key's record.
+    49 KeyExpiries((u64, Namespace, KvKey)) -> u64;
 }
 
 /// A key's value (A40).
@@ -27,6 +28,12 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
+    /// What the record of a key counts for (X37), in bytes.
+    #[must_use]
+    pub fn counted_bytes(&self, key: &KvKey) -> u64 {
+        (key.as_str().len() + self.value.len()) as u64
+    }
+
     /// Whether the key exists at `now_ms`.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {

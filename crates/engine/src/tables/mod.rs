@@ -33,6 +33,7 @@ mod plan_event;
 mod plan_executor;
 mod plan_state;
 mod quarantine;
+mod quota;
 mod ready;
 mod request;
 mod retention;
@@ -114,9 +115,13 @@ pub use plan::{
     PlanNumbers, PlanRecord, Plans, PlansByEvent,
 };
 pub use plan_event::PlanEvent;
-pub use plan_executor::{BreakerState, CallBucket, PlanExecutorRecord, Probe, Sample, Verdict};
+pub use plan_executor::{BreakerState, PlanExecutorRecord, Probe, Sample, Verdict};
 pub use plan_state::{PlanFailure, PlanState, PlanWait};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantinedItem, QuarantinedKind};
+pub use quota::{
+    QuotaRecord, QuotaWindowRecord, QuotaWindows, Quotas, TimeSlice, TreeUsages, UsageRecord,
+    Usages,
+};
 pub use ready::{
     LabelQueueRecord, LabelQueueSet, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
     ReadyQueue,

@@ -1,5 +1,6 @@
 //! The state of one executor of a plan (W31–W33).
 
+use super::TimeSlice;
 use crate::definition::RateWindow;
 use crate::ids::RunNumber;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ pub struct PlanExecutorRecord {
     /// Its circuit breaker (W32).
     pub breaker: BreakerState,
     /// Its latest calls, by the window that limits them (W33).
-    pub calls: BTreeMap<RateWindow, Vec<CallBucket>>,
+    pub calls: BTreeMap<RateWindow, Vec<TimeSlice>>,
     /// Its latest results, oldest first; at most `HEALTH_SAMPLES_MAX` (W31).
     pub samples: Vec<Sample>,
 }
@@ -49,15 +50,6 @@ pub struct Probe {
     pub run: RunNumber,
     /// Its activation, which makes one attempt at a time.
     pub activation: u64,
-}
-
-/// The calls of one time slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallBucket {
-    /// The time of its last call, in milliseconds.
-    pub last_ms: u64,
-    /// How many.
-    pub count: u32,
 }
 
 /// The result of one attempt (W31).

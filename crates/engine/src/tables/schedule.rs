@@ -25,7 +25,7 @@ pub struct ScheduleRecord {
     pub quarantined_count: u32,
     /// Firings that started a run.
     pub fired_count: u64,
-    /// Firings that found `max_concurrent` open runs.
+    /// Firings that started no run: they found `max_concurrent` open ones, a concurrency limit, another run or a quota.
     pub skipped_count: u64,
     /// The last firing that started a run.
     pub last_fired: Option<FiringRecord>,

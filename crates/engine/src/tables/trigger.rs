@@ -55,8 +55,10 @@ pub struct LiveTrigger {
     pub first_found: Vec<Option<RecordId>>,
     /// From when on the driver must look, in milliseconds; `None` while there is nothing to fire.
     pub due_ms: Option<u64>,
-    /// Until when it starts no run since a concurrency limit is reached, in milliseconds (W84).
+    /// Until when it starts no run since a concurrency limit or a quota is reached, in milliseconds (W84, X39).
     pub waits_until_ms: Option<u64>,
+    /// Whether it waits because of a quota.
+    pub is_over_quota: bool,
 }
 
 impl LiveTrigger {
@@ -69,6 +71,7 @@ impl LiveTrigger {
             first_found: Vec::new(),
             due_ms: None,
             waits_until_ms: None,
+            is_over_quota: false,
         }
     }
 

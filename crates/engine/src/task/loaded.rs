@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
 use crate::limits::RETENTION_MS_DEFAULT;
+use crate::quota::QuotaDimension;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, ActionRuns, EventKind, Expiration, Expirations, Expiring,
@@ -72,6 +73,7 @@ impl LoadedTask {
 
 /// A stand-alone action run that has ended is retained, so that callers can read how it ended.
 pub(super) fn expire_later(turn: &mut Turn<'_, '_>, task: &LoadedTask) {
+    turn.note_use(&task.record.namespace, QuotaDimension::OpenActionRuns, -1);
     turn.effect(Effect::ActionRunEnded {
         action_run: task.number,
     });

@@ -12,6 +12,7 @@ use crate::json::Json;
 use crate::limits::{
     HOPS_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_LIMIT_WAIT_MS, TRIGGER_RUNS_MAX,
 };
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::TriggerFired;
 use crate::run::{self, Creation, GivenExclusion, NewRun};
@@ -69,8 +70,15 @@ struct Firing<'a> {
 enum Carried {
     /// The trigger has read it.
     Done,
-    /// It starts no run yet: a concurrency limit or another run prevents it (W84, W85).
-    Waits,
+    /// It starts no run yet: a concurrency limit, another run or a quota prevents it (W84, W85, X39).
+    Waits(Wait),
+}
+
+/// Why a trigger starts no run yet.
+struct Wait {
+    /// For how long, in milliseconds.
+    length_ms: u64,
+    is_over_quota: bool,
 }
 
 /// What became of the run of a batch.
@@ -80,7 +88,7 @@ enum Begun {
     /// It cannot be started, for this reason.
     Refused(String),
     /// It is started later.
-    Waits,
+    Waits(Wait),
 }
 
 impl FireTrigger {
@@ -97,6 +105,7 @@ impl FireTrigger {
             return Err(self.moved().into());
         }
         live.waits_until_ms = None;
+        live.is_over_quota = false;
         let trigger = block(turn, self.definition, self.trigger)?;
         self.check(&trigger)?;
         let number = live.group.ok_or_else(|| self.moved())?;
@@ -119,9 +128,10 @@ impl FireTrigger {
                 break;
             }
             let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
-            if let Carried::Waits = firing.carry_out(turn, batch, &records)? {
-                let until_ms = turn.now_ms().saturating_add(TRIGGER_LIMIT_WAIT_MS);
+            if let Carried::Waits(wait) = firing.carry_out(turn, batch, &records)? {
+                let until_ms = turn.now_ms().saturating_add(wait.length_ms);
                 live.waits_until_ms = Some(until_ms);
+                live.is_over_quota = wait.is_over_quota;
                 break;
             }
             firing.batches_count += 1;
@@ -261,7 +271,7 @@ impl Firing<'_> {
         let refusal = match self.begin(turn, batch, &taken)? {
             Begun::Started => None,
             Begun::Refused(refusal) => Some(refusal),
-            Begun::Waits => return Ok(Carried::Waits),
+            Begun::Waits(wait) => return Ok(Carried::Waits(wait)),
         };
         for ((id, content), verdict) in records.iter().zip(verdicts) {
             group::pass(
@@ -326,18 +336,40 @@ impl Firing<'_> {
                 "expected the record to have at most {HOPS_MAX} hops, but it has more"
             )));
         }
+        if let Some(wait) = self.wait_for_quota(turn)? {
+            return Ok(Begun::Waits(wait));
+        }
         let payloads = taken
             .iter()
             .map(|((_, content), is_json)| (&content.payload[..], *is_json));
         let input = input(self.trigger.batch_size, payloads);
         match self.start(turn, input, taken) {
             Ok(()) => Ok(Begun::Started),
-            Err(Abort::Rejected(refusal)) if refusal.is_temporary_conflict() => Ok(Begun::Waits),
+            Err(Abort::Rejected(refusal)) if refusal.is_temporary_conflict() => {
+                Ok(Begun::Waits(Wait {
+                    length_ms: TRIGGER_LIMIT_WAIT_MS,
+                    is_over_quota: false,
+                }))
+            }
             Err(Abort::Rejected(refusal)) if taken.len() == 1 || refusal.is_start_conflict() => {
                 Ok(Begun::Refused(refusal.to_string()))
             }
             Err(abort) => Err(abort),
         }
+    }
+
+    /// How long the trigger waits if a quota does not allow another run. A count may have room at any time.
+    fn wait_for_quota(&self, turn: &mut Turn<'_, '_>) -> TurnResult<Option<Wait>> {
+        // The runs that the firing has started are counted at the end of the turn.
+        let needs = [
+            (QuotaDimension::StartsPerMinute, 1),
+            (QuotaDimension::OpenRuns, u64::from(self.runs_count) + 1),
+        ];
+        let exceeded = quota::refusal(turn, &self.key.0, &needs)?;
+        Ok(exceeded.map(|exceeded| Wait {
+            length_ms: exceeded.retry_after_ms.unwrap_or(TRIGGER_LIMIT_WAIT_MS),
+            is_over_quota: true,
+        }))
     }
 
     fn start(
@@ -375,6 +407,7 @@ impl Firing<'_> {
             // The run that holds the key stands for the records.
             Creation::Existing(_) => return Ok(()),
         };
+        quota::spend(turn, &self.key.0, (QuotaDimension::StartsPerMinute, 1))?;
         self.counts.run_count += 1;
         self.counts.record_count += records.len() as u64;
         self.runs_count += 1;

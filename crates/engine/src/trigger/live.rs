@@ -5,6 +5,7 @@ use crate::definition::{Trigger, TriggerIndex};
 use crate::group;
 use crate::ids::{GroupName, GroupNumber, GroupRef, Namespace, StreamName, WorkflowName};
 use crate::limits::{GROUPS_MAX, TRIGGERS_MAX};
+use crate::quota::QuotaDimension;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::stream;
@@ -67,6 +68,7 @@ pub(crate) fn make_live(
             ..TriggerCounts::default()
         });
         turn.put::<Triggers>(&key, TriggerRecord { live, counts });
+        turn.note_use(&key.0, QuotaDimension::Triggers, 1);
     }
     Ok(())
 }
@@ -146,6 +148,11 @@ fn all(turn: &Turn<'_, '_>, owner: &Owner) -> Result<Vec<(TriggerKey, TriggerRec
         .collect())
 }
 
+/// How many triggers of a workflow are live.
+pub(crate) fn count(turn: &Turn<'_, '_>, owner: &Owner) -> Result<u64, StoreError> {
+    Ok(all(turn, owner)?.len() as u64)
+}
+
 /// A live trigger; `None` if there is none, or not yet.
 pub(super) fn find(
     turn: &mut Turn<'_, '_>,
@@ -174,6 +181,7 @@ fn leave(
     trigger: &Trigger,
 ) -> TurnResult<()> {
     disarm(turn, key, &mut old);
+    turn.note_use(&key.0, QuotaDimension::Triggers, -1);
     turn.delete::<Triggers>(key);
     turn.delete::<TriggersByStream>(&row_of(key, trigger));
     if let Some(group) = old.group {

@@ -19,5 +19,5 @@ pub use fire::FireTrigger;
 
 pub(crate) use condition::{Candidate, Verdict};
 pub(crate) use due::Unread;
-pub(crate) use live::{delete, make_live, quarantine, release_from_quarantine, set_enabled};
+pub(crate) use live::{count, delete, make_live, quarantine, release_from_quarantine, set_enabled};
 pub(crate) use source::{stream_appeared, stream_changed, stream_gone};

@@ -85,15 +85,10 @@ impl KeyCursor {
             from: encode_prefix::<KeyExpiries>(&self.from_ms),
             to: encode_prefix::<KeyExpiries>(&now_ms.saturating_add(1)),
         };
-        visit::<KeyExpiries>(
-            reader,
-            &past,
-            Order::Ascending,
-            |(expires_at_ms, ..), ()| {
-                first_ms = Some(expires_at_ms);
-                ControlFlow::Break(())
-            },
-        )?;
+        visit::<KeyExpiries>(reader, &past, Order::Ascending, |(expires_at_ms, ..), _| {
+            first_ms = Some(expires_at_ms);
+            ControlFlow::Break(())
+        })?;
         self.from_ms = first_ms.unwrap_or(now_ms);
         Ok(first_ms)
     }

@@ -22,6 +22,7 @@ mod plan;
 mod plan_event;
 mod quarantine;
 mod query;
+mod quota;
 mod report;
 mod reported_step;
 mod retention;
@@ -79,6 +80,7 @@ pub use plan::{
 };
 pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
+pub use quota::{DimensionUse, quota, quota_refusal, usage};
 pub use report::{FoundReport, ReportPage, ReportedStep, UsageView, report};
 pub use reported_step::ReportedAttempt;
 pub use retention::{Expired, expired};

@@ -47,6 +47,8 @@ pub enum TriggerState {
     Disabled,
     /// It is quarantined (design rule 10).
     Quarantined,
+    /// It waits because a quota does not allow another run (X39).
+    Quota,
 }
 
 impl TriggerState {
@@ -58,6 +60,7 @@ impl TriggerState {
             Self::NoStream => "no_stream",
             Self::Disabled => "disabled",
             Self::Quarantined => "quarantined",
+            Self::Quota => "quota",
         }
     }
 }
@@ -95,6 +98,8 @@ fn describe(reader: &dyn Reader, found: Live, is_enabled: bool) -> Result<Trigge
         TriggerState::Disabled
     } else if source.is_none() {
         TriggerState::NoStream
+    } else if found.live.is_over_quota {
+        TriggerState::Quota
     } else {
         TriggerState::Active
     };

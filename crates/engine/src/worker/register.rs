@@ -5,9 +5,12 @@ use super::gone::{detach_leases, free_leases, new_number};
 use super::health::{unwatch, watch};
 use super::leases;
 use super::processes;
+use crate::access::Actor;
 use crate::ids::{Namespace, NodeId, WorkerId, WorkerNumber};
 use crate::json::Json;
 use crate::limits::{REPLACED_PROCESSES_MAX, WORKERS_MAX};
+use crate::quota::{self, QuotaDimension};
+use crate::quota_rejection::QuotaRejection;
 use crate::rejection::Rejection;
 use crate::reply::HeartbeatRecorded;
 use crate::store::StoreError;
@@ -127,12 +130,12 @@ impl RegisterWorker {
     /// evicted (A20).
     fn admit(&self, turn: &mut Turn<'_, '_>, key: &WorkerKey) -> TurnResult<WorkerNumber> {
         let namespace = &key.0;
-        if count(turn, namespace)? >= WORKERS_MAX {
+        if let Some(limit) = full(turn, namespace)? {
             let silent = turn.list::<SilentWorkers>(namespace, 1)?.into_iter().next();
-            let ((_, _, longest), _) =
-                silent.ok_or_else(|| Rejection::WorkerLimitExceeded(namespace.clone()))?;
+            let ((_, _, longest), _) = silent.ok_or(limit)?;
             remove(turn, &(namespace.clone(), longest))?;
         }
+        turn.note_use(namespace, QuotaDimension::Workers, 1);
         let workers_count = count(turn, namespace)? + 1;
         turn.put::<WorkerCounts>(namespace, workers_count);
         Ok(new_number(turn, key)?)
@@ -146,6 +149,18 @@ fn held_by(replaced: &WorkerRecord) -> HeldTasks {
         Some(_) => HeldTasks::Lost,
         None => HeldTasks::Returned,
     }
+}
+
+/// Why the namespace may have no further worker, if it may not. Workers of the cluster itself need no quota.
+fn full(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<Option<Rejection>> {
+    if count(turn, namespace)? >= WORKERS_MAX {
+        return Ok(Some(Rejection::WorkerLimitExceeded(namespace.clone())));
+    }
+    if turn.actor() == Actor::System {
+        return Ok(None);
+    }
+    let exceeded = quota::refusal(turn, namespace, &[(QuotaDimension::Workers, 1)])?;
+    Ok(exceeded.map(|exceeded| QuotaRejection::Exceeded(Box::new(exceeded)).into()))
 }
 
 /// How many workers the namespace has.
@@ -204,6 +219,7 @@ pub(super) fn remove(turn: &mut Turn<'_, '_>, key: &WorkerKey) -> Result<Removed
     leases::unwatch(turn, &mut activity);
     turn.delete::<Workers>(key);
     turn.delete::<WorkerNumbers>(&activity.number);
+    turn.note_use(&key.0, QuotaDimension::Workers, -1);
     match count(turn, &key.0)? {
         0 | 1 => turn.delete::<WorkerCounts>(&key.0),
         workers_count => turn.put::<WorkerCounts>(&key.0, workers_count - 1),

@@ -2,12 +2,13 @@
 
 use crate::codec;
 use crate::definition::Definition;
-use crate::ids::Namespace;
+use crate::ids::{Namespace, WorkflowName};
 use crate::limits::{
     ATTRIBUTES_MAX, INVALIDATION_EVENTS_MAX, MAPPING_PATHS_MAX, PLANS_MAX, REVISIONS_BYTES_MAX,
     REVISIONS_MAX, TRIGGER_BATCH_MAX, TRIGGERS_MAX, WORKFLOWS_MAX,
 };
 use crate::plan::{self, RevisionChange};
+use crate::quota::{self, QuotaDimension};
 use crate::rejection::Rejection;
 use crate::reply::DefinitionCreated;
 use crate::schedule;
@@ -155,6 +156,7 @@ impl CreateDefinition {
         let mut workflow = match turn.get::<Workflows>(&key)? {
             Some(workflow) => Arc::unwrap_or_clone(workflow),
             None => {
+                quota::check(turn, namespace, &[(QuotaDimension::Workflows, 1)])?;
                 count_workflow(turn, namespace)?;
                 WorkflowRecord {
                     is_enabled: true,
@@ -165,6 +167,9 @@ impl CreateDefinition {
             }
         };
         workflow.revisions_count += 1;
+        let revisions_count = u64::from(workflow.revisions_count);
+        let needs = (QuotaDimension::VersionsPerWorkflow, revisions_count);
+        quota::check(turn, namespace, &[needs])?;
         workflow.revisions_bytes += self.source.len() as u64;
         if workflow.revisions_count > REVISIONS_MAX
             || workflow.revisions_bytes > REVISIONS_BYTES_MAX
@@ -202,6 +207,29 @@ impl CreateDefinition {
         Ok(revisions_count)
     }
 
+    /// Checks that the quotas allow the schedule and the triggers that the workflow has in addition from now on.
+    fn check_starters(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        key: &(Namespace, WorkflowName),
+    ) -> TurnResult<()> {
+        let had_schedule = schedule::is_live(turn, key)?;
+        let has_schedule = self.definition.schedule.is_some();
+        let triggers_before = trigger::count(turn, key)?;
+        let triggers = self.definition.triggers.len() as u64;
+        let needs = [
+            (
+                QuotaDimension::Schedules,
+                u64::from(has_schedule && !had_schedule),
+            ),
+            (
+                QuotaDimension::Triggers,
+                triggers.saturating_sub(triggers_before),
+            ),
+        ];
+        quota::check(turn, &key.0, &needs)
+    }
+
     /// Makes a revision the latest; never re-enables a disabled workflow (W5).
     fn set_latest(
         &self,
@@ -217,6 +245,7 @@ impl CreateDefinition {
             before: (workflow.revisions_count > 1).then_some(workflow.latest),
             after: Some(number),
         };
+        self.check_starters(turn, &key)?;
         plan::latest_changed(turn, &key, change)?;
         turn.put::<Workflows>(
             &key,
@@ -237,5 +266,6 @@ fn count_workflow(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> TurnResult<
         return Err(WorkflowRejection::WorkflowsTooMany(namespace.clone()).into());
     }
     turn.put::<WorkflowCounts>(namespace, count + 1);
+    turn.note_use(namespace, QuotaDimension::Workflows, 1);
     Ok(())
 }

@@ -7,6 +7,7 @@
 use crate::ids::{Namespace, WorkflowName};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::plan::{self, RevisionChange};
+use crate::quota::QuotaDimension;
 use crate::reply::WorkflowDeleted;
 use crate::store::StoreError;
 use crate::tables::{
@@ -114,6 +115,7 @@ fn delete_revisions(
 
 /// Counts a workflow of the namespace no longer.
 fn count_out(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<(), StoreError> {
+    turn.note_use(namespace, QuotaDimension::Workflows, -1);
     let count = turn.get::<WorkflowCounts>(namespace)?;
     match count.map_or(0, |count| *count) {
         0 => panic!("every workflow is counted"),

@@ -10,6 +10,7 @@ mod infos;
 mod keys;
 mod namespaces;
 mod plans;
+mod quotas;
 mod resumable;
 mod retention;
 mod run_indexes;
@@ -78,6 +79,7 @@ pub(crate) fn check(store: &MemoryStore) {
     concurrency::check(store);
     exclusion::check(store);
     credentials::check(store);
+    quotas::check(store);
     traces::check(&state.runs);
 }
 

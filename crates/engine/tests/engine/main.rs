@@ -18,6 +18,7 @@ mod namespaces;
 mod plan_cache;
 mod property;
 mod queues;
+mod quotas;
 mod reads;
 mod replica;
 mod requests;

@@ -6,6 +6,7 @@ mod data;
 mod kinds;
 mod plain;
 mod policies;
+pub(crate) mod quota;
 mod runs;
 mod starts;
 pub(crate) mod steps;
@@ -522,8 +523,8 @@ fn plan() -> Plan {
             ttl_ms: 1_000,
             key: vec![
                 CacheKeyPart::Literal("charge:".to_owned()),
-                CacheKeyPart::Input(segments()),
-                CacheKeyPart::Mapped(segments()),
+                CacheKeyPart::Input(path(Root::Input).segments),
+                CacheKeyPart::Mapped(path(Root::Input).segments),
             ],
             invalidate_on: vec![name("refunded")],
         }),
@@ -559,12 +560,8 @@ fn template() -> Template {
 }
 
 fn path(root: Root) -> Path {
-    let segments = segments();
+    let segments = vec![Segment::Field("items".to_owned()), Segment::Index(2)];
     Path { root, segments }
-}
-
-fn segments() -> Vec<Segment> {
-    vec![Segment::Field("items".to_owned()), Segment::Index(2)]
 }
 
 /// A checked name of whatever kind is wanted.

@@ -7,6 +7,7 @@ mod dead_letter;
 pub(crate) mod event;
 mod exclusion;
 mod plan;
+mod quota;
 mod retention;
 mod run;
 mod run_index;
@@ -60,7 +61,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=114).collect(),
+        (1..=118).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -175,6 +176,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(action_rows());
     rows.extend(worker::rows());
     rows.extend(plan::rows());
+    rows.extend(quota::rows());
     rows.extend(schedule::rows());
     rows.extend(run_index::rows());
     rows.extend(retention::rows());
@@ -283,6 +285,8 @@ fn cluster() -> ClusterRecord {
         },
         expirations_from_ms: 1_000,
         panics_count: 1,
+        quotas_count: 3,
+        quota_versions_count: 9,
     }
 }
 

@@ -9,6 +9,7 @@ use flotilla_engine::{
     Rejection, RejectionCode, Reply, Undeliverable, codec, reply,
 };
 use flotilla_engine::{Drift, ResumeRejection, StartRejection, WorkflowRejection};
+use flotilla_engine::{QuotaDimension, QuotaExceeded, QuotaRejection, QuotaScope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -124,6 +125,7 @@ fn replies_of_work() -> Vec<Reply> {
 fn replies_of_data() -> Vec<Reply> {
     vec![
         Reply::KeySet(reply::KeySet { version: 5 }),
+        Reply::QuotaSet(reply::QuotaSet { version: 5 }),
         Reply::NamespaceCreated(reply::NamespaceCreated { is_new: true }),
         Reply::StreamCreated(reply::StreamCreated { is_new: true }),
         Reply::RecordsAppended(reply::RecordsAppended {
@@ -436,6 +438,7 @@ fn rejections_of_data() -> Vec<Rejection> {
     ]
     .into_iter()
     .chain(of_access())
+    .chain(of_quotas())
     .collect()
 }
 
@@ -471,6 +474,30 @@ fn of_access() -> impl Iterator<Item = Rejection> {
         AccessRejection::TokenApprovesInvalid { count: 33 },
         AccessRejection::NotAnApprover(samples::identity()),
         AccessRejection::AccessNotBootstrapped,
+    ];
+    rejections.into_iter().map(Rejection::from)
+}
+
+fn of_quotas() -> impl Iterator<Item = Rejection> {
+    let scope = QuotaScope::Namespace(samples::namespace());
+    let rejections = vec![
+        QuotaRejection::Exceeded(Box::new(QuotaExceeded {
+            dimension: QuotaDimension::StartsPerMinute,
+            scope: QuotaScope::Tree(samples::quota::tree()),
+            limit: 60,
+            used: 61,
+            retry_after_ms: Some(900),
+        })),
+        QuotaRejection::VersionMismatch {
+            scope: scope.clone(),
+            expected: 3,
+            found: 4,
+        },
+        QuotaRejection::NamespaceMissing(scope.clone()),
+        QuotaRejection::DimensionOfTrees {
+            dimension: QuotaDimension::Namespaces,
+            scope,
+        },
     ];
     rejections.into_iter().map(Rejection::from)
 }

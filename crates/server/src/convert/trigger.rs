@@ -34,5 +34,6 @@ fn state(state: TriggerState) -> v1::TriggerState {
         TriggerState::NoStream => v1::TriggerState::NoStream,
         TriggerState::Disabled => v1::TriggerState::Disabled,
         TriggerState::Quarantined => v1::TriggerState::Quarantined,
+        TriggerState::Quota => v1::TriggerState::Quota,
     }
 }

@@ -3,7 +3,7 @@
 use super::reason::ServerCode;
 use super::refusal::Refusal;
 use flotilla_engine::store::StoreError;
-use flotilla_engine::{AccessRejection, Rejection, StartRejection};
+use flotilla_engine::{AccessRejection, QuotaRejection, Rejection, StartRejection};
 use flotilla_replica::{
     BackupError, ChangeError, ChangeRefusal, FormError, InspectError, ReadError, Standstill,
     SubmitError,
@@ -32,6 +32,9 @@ impl From<Rejection> for Refusal {
             cluster_ms,
             ..refusal
         };
+        if let Rejection::Quota(QuotaRejection::Exceeded(exceeded)) = rejection {
+            return refusal.over_quota(exceeded);
+        }
         match refusal.code {
             Code::InvalidArgument => refusal.at(field(&rejection)),
             Code::ResourceExhausted => refusal.after(ROOM_DELAY),
@@ -49,6 +52,7 @@ fn field(rejection: &Rejection) -> &'static str {
         Rejection::OutcomeReserved(_) => "outcome",
         Rejection::PartitionNotFound { .. } => "partition",
         Rejection::RecordsMissing => "records",
+        Rejection::Quota(_) => "limits",
         _ => "request",
     }
 }

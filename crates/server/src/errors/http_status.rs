@@ -15,6 +15,7 @@ pub(crate) fn http_status(code: Code, reason: &str) -> StatusCode {
         "body_timeout" => return StatusCode::REQUEST_TIMEOUT,
         "method_not_allowed" => return StatusCode::METHOD_NOT_ALLOWED,
         "media_type_unsupported" => return StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "precondition_required" => return StatusCode::PRECONDITION_REQUIRED,
         "host_unknown" => return StatusCode::MISDIRECTED_REQUEST,
         _ => {}
     }

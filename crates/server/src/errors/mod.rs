@@ -11,4 +11,4 @@ pub use catalogue::ErrorCode;
 pub(crate) use http_status::http_status;
 pub(crate) use reason::ServerCode;
 pub(crate) use refusal::{Refusal, Violation};
-pub(crate) use status::{CLUSTER_MS, HINT};
+pub(crate) use status::{CLUSTER_MS, HINT, QUOTA_DIMENSION, QUOTA_LIMIT, QUOTA_SCOPE, QUOTA_USED};

@@ -52,8 +52,6 @@ codes! {
         "The WebAssembly module is not a valid action.";
     ScheduleNotFound "schedule_not_found" NotFound
         "The workflow has no schedule.";
-    NamespaceNotFound "namespace_not_found" NotFound
-        "The namespace does not exist, or the caller has no rights in it; nothing was looked up.";
     KeyNotFound "key_not_found" NotFound
         "The key does not exist, or has expired.";
     StepResultNotFound "step_result_not_found" NotFound
@@ -165,6 +163,8 @@ codes! {
         "The path responds in none of the media types that the `Accept` of the HTTP request names.";
     UriTooLong "uri_too_long" InvalidArgument
         "The path and the query of an HTTP request are too long.";
+    PreconditionRequired "precondition_required" FailedPrecondition
+        "The request must say which version it replaces, and does not.";
     HostUnknown "host_unknown" FailedPrecondition
         "The `Host` of an HTTP request without a token is neither an IP address nor a name of the node.";
     OriginRefused "origin_refused" PermissionDenied
@@ -181,7 +181,9 @@ impl From<RejectionCode> for Reason {
             | RejectionCode::KeyExists
             | RejectionCode::StreamExists
             | RejectionCode::GroupExists => Code::AlreadyExists,
-            RejectionCode::RequestIdReused | RejectionCode::KeyVersionMismatch => Code::Aborted,
+            RejectionCode::RequestIdReused
+            | RejectionCode::KeyVersionMismatch
+            | RejectionCode::QuotaVersionMismatch => Code::Aborted,
             RejectionCode::InputInvalid
             | RejectionCode::ConcurrencyKeyInvalid
             | RejectionCode::TargetInvalid

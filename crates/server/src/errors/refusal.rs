@@ -2,8 +2,8 @@
 
 use super::reason::{Reason, ServerCode};
 use crate::limits::OVERLOAD_DELAY;
-use flotilla_engine::RejectionCode;
 use flotilla_engine::ids::Namespace;
+use flotilla_engine::{QuotaExceeded, RejectionCode};
 use std::fmt;
 use std::time::Duration;
 use tonic::Code;
@@ -21,6 +21,8 @@ pub(crate) struct Refusal {
     pub(super) retry_delay: Option<Duration>,
     /// The cluster's time, if the caller's clock may be the cause. In milliseconds.
     pub(super) cluster_ms: Option<u64>,
+    /// The quota that does not suffice (X40).
+    pub(super) quota: Option<Box<QuotaExceeded>>,
 }
 
 /// One fault of a request.
@@ -44,6 +46,7 @@ impl Refusal {
             violations: Vec::new(),
             retry_delay: None,
             cluster_ms: None,
+            quota: None,
         }
     }
 
@@ -70,7 +73,7 @@ impl Refusal {
         let message = format!(
             "expected namespace `{namespace}`, but it does not exist, or the caller has no rights in it"
         );
-        Self::new(ServerCode::NamespaceNotFound, message).with_hint(
+        Self::new(RejectionCode::NamespaceNotFound, message).with_hint(
             "`flo auth whoami` shows the rights of the caller, and `flo ns list` the namespaces in which it has any",
         )
     }
@@ -150,6 +153,15 @@ impl Refusal {
     pub(crate) fn after(self, retry_delay: Duration) -> Self {
         Self {
             retry_delay: Some(retry_delay),
+            ..self
+        }
+    }
+
+    /// Names the quota that does not suffice. Only a rate says when it has room.
+    pub(super) fn over_quota(self, exceeded: Box<QuotaExceeded>) -> Self {
+        Self {
+            retry_delay: exceeded.retry_after_ms.map(Duration::from_millis),
+            quota: Some(exceeded),
             ..self
         }
     }

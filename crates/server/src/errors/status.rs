@@ -13,6 +13,14 @@ const DOMAIN: &str = "flotilla";
 pub(crate) const HINT: &str = "hint";
 /// The key of the cluster's time in `ErrorInfo`.
 pub(crate) const CLUSTER_MS: &str = "cluster_ms";
+/// The key, in `ErrorInfo`, of what a quota that does not suffice limits (X40).
+pub(crate) const QUOTA_DIMENSION: &str = "dimension";
+/// The key of its limit.
+pub(crate) const QUOTA_LIMIT: &str = "limit";
+/// The key of what is used of it.
+pub(crate) const QUOTA_USED: &str = "used";
+/// The key of the namespace or tree that it belongs to.
+pub(crate) const QUOTA_SCOPE: &str = "scope";
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
@@ -23,6 +31,13 @@ impl From<Refusal> for Status {
         }
         if let Some(cluster_ms) = refusal.cluster_ms {
             metadata.insert(CLUSTER_MS.to_owned(), cluster_ms.to_string());
+        }
+        if let Some(quota) = &refusal.quota {
+            let mut insert = |key: &str, value: String| metadata.insert(key.to_owned(), value);
+            insert(QUOTA_DIMENSION, quota.dimension.to_string());
+            insert(QUOTA_LIMIT, quota.limit.to_string());
+            insert(QUOTA_USED, quota.used.to_string());
+            insert(QUOTA_SCOPE, quota.scope.to_string());
         }
         details.set_error_info(refusal.reason, DOMAIN, metadata);
         if !refusal.violations.is_empty() {

@@ -1,6 +1,9 @@
 //! Refusals as HTTP responses: problem details (RFC 9457, H6).
 
-use crate::errors::{CLUSTER_MS, ErrorCode, HINT, Refusal, http_status};
+use crate::errors::{
+    CLUSTER_MS, ErrorCode, HINT, QUOTA_DIMENSION, QUOTA_LIMIT, QUOTA_SCOPE, QUOTA_USED, Refusal,
+    http_status,
+};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -21,8 +24,11 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 const TYPE_PREFIX: &str = "urn:problem-type:flotilla:";
 
 /// The rejections of a change whose condition is not met.
-const PRECONDITIONS: [RejectionCode; 2] =
-    [RejectionCode::KeyExists, RejectionCode::KeyVersionMismatch];
+const PRECONDITIONS: [RejectionCode; 3] = [
+    RejectionCode::KeyExists,
+    RejectionCode::KeyVersionMismatch,
+    RejectionCode::QuotaVersionMismatch,
+];
 
 /// The meanings of the error codes.
 static MEANINGS: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
@@ -40,6 +46,8 @@ pub(super) struct Problem {
     retry_delay: Option<Duration>,
     /// The cluster's time, if the caller's clock may be the cause. In milliseconds since the Unix epoch.
     cluster_ms: Option<u64>,
+    /// The quota that does not suffice (X40).
+    quota: Option<QuotaMembers>,
     /// Fields, or places in a definition's text, each with what is wrong there.
     violations: Vec<(String, String)>,
 }
@@ -58,7 +66,18 @@ struct ProblemBody<'a> {
     errors: Vec<Map<String, Value>>,
     retry_after_ms: Option<u64>,
     cluster_ms: Option<u64>,
+    #[serde(flatten)]
+    quota: Option<&'a QuotaMembers>,
     error: PrintedError<'a>,
+}
+
+/// What a problem says about a quota that does not suffice.
+#[derive(Clone, Debug, Serialize)]
+struct QuotaMembers {
+    dimension: String,
+    limit: u64,
+    used: u64,
+    scope: String,
 }
 
 /// The error as the command line prints it.
@@ -112,6 +131,7 @@ impl Problem {
             errors: errors.collect(),
             retry_after_ms: self.retry_after_ms(),
             cluster_ms: self.cluster_ms,
+            quota: self.quota.as_ref(),
             error: PrintedError {
                 code: &self.code,
                 message: &self.message,
@@ -189,9 +209,21 @@ impl From<Status> for Problem {
             hint: metadata(HINT),
             retry_delay: details.retry_info().and_then(|info| info.retry_delay),
             cluster_ms: metadata(CLUSTER_MS).and_then(|text| text.parse().ok()),
+            quota: quota(metadata),
             violations: violations.collect(),
         }
     }
+}
+
+/// What the metadata of an error says about a quota.
+fn quota(metadata: impl Fn(&str) -> Option<String>) -> Option<QuotaMembers> {
+    let number = |key| metadata(key)?.parse().ok();
+    Some(QuotaMembers {
+        dimension: metadata(QUOTA_DIMENSION)?,
+        limit: number(QUOTA_LIMIT)?,
+        used: number(QUOTA_USED)?,
+        scope: metadata(QUOTA_SCOPE)?,
+    })
 }
 
 impl IntoResponse for Problem {

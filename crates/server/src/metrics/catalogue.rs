@@ -145,6 +145,9 @@ metrics! {
          all of them.";
     REJECTIONS Counter "flotilla_command_rejections_total" ["code"] "commands"
         "Commands that this node's engine rejected, by the code of the rejection.";
+    QUOTA_REFUSALS Counter "flotilla_quota_refusals_total" ["dimension"] "commands"
+        "Commands that this node's engine rejected because of a quota, by what the quota limits. Every node executes all \
+         commands.";
     PANICS Counter "flotilla_command_panics_total" [] "commands"
         "Commands that hit a bug of the engine, which was contained. Part of the state: equal on \
          all nodes, and kept across restarts.";

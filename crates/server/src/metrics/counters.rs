@@ -4,7 +4,10 @@ use super::histogram::Histogram;
 use super::requests::Requests;
 use super::scrape::Pages;
 use super::wasm::WasmCalls;
-use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
+use flotilla_engine::{
+    Body, CommandKind, Entry, NodeId, QuotaDimension, QuotaRejection, Rejection, RejectionCode,
+    Reply,
+};
 use flotilla_replica::{Leadership, Observer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +46,8 @@ pub(crate) struct Metrics {
     commands: Vec<[AtomicU64; 2]>,
     /// Rejections by code.
     rejections: Vec<AtomicU64>,
+    /// Rejections because of quotas, by dimension.
+    quota_refusals: Vec<AtomicU64>,
     /// The last known leader; 0 before the first.
     leader_last: AtomicU64,
     /// When the earliest timer is due, as the driver last read it; [`NEVER`] without one.
@@ -87,6 +92,10 @@ impl Metrics {
                 .map(|_| Default::default())
                 .collect(),
             rejections: RejectionCode::ALL
+                .iter()
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+            quota_refusals: QuotaDimension::ALL
                 .iter()
                 .map(|_| AtomicU64::new(0))
                 .collect(),
@@ -142,6 +151,20 @@ impl Metrics {
         codes.map(|(code, count)| (code.as_str(), count.load(Ordering::Relaxed)))
     }
 
+    /// Rejections because of quotas, by dimension.
+    pub(super) fn quota_refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let dimensions = QuotaDimension::ALL.iter().zip(&self.quota_refusals);
+        dimensions.map(|(dimension, count)| (dimension.as_str(), count.load(Ordering::Relaxed)))
+    }
+
+    fn count_rejection(&self, rejection: &Rejection) {
+        self.rejections[rejection.code() as usize].fetch_add(1, Ordering::Relaxed);
+        if let Rejection::Quota(QuotaRejection::Exceeded(exceeded)) = rejection {
+            let count = &self.quota_refusals[exceeded.dimension as usize];
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// When the node started, in seconds since the Unix epoch.
     pub(super) fn started_seconds(&self) -> f64 {
         let since = self.started.duration_since(UNIX_EPOCH);
@@ -155,10 +178,7 @@ impl Observer for Metrics {
             let counts = &self.commands[envelope.command.body.kind() as usize];
             counts[usize::from(reply.is_err())].fetch_add(1, Ordering::Relaxed);
             match (reply, &envelope.command.body) {
-                (Err(rejection), _) => {
-                    let count = &self.rejections[rejection.code() as usize];
-                    count.fetch_add(1, Ordering::Relaxed);
-                }
+                (Err(rejection), _) => self.count_rejection(rejection),
                 (Ok(_), Body::FireTimer(fired)) => {
                     let delay_ms = entry.stamp.now_ms.saturating_sub(fired.timer.due_ms);
                     self.timer_delay.record(Duration::from_millis(delay_ms));

@@ -180,6 +180,11 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
         &REJECTIONS,
         rejections.map(|(code, count)| ([code], count.into())),
     );
+    let refusals = metrics.quota_refusals();
+    page.many(
+        &QUOTA_REFUSALS,
+        refusals.map(|(dimension, count)| ([dimension], count.into())),
+    );
     let overdue = metrics.timers_overdue(context.node_gateway.home().replica().now_ms());
     page.one(&TIMERS_OVERDUE, overdue.as_secs_f64());
     page.histograms(&TIMER_DELAY, [([], metrics.timer_delay.read())]);

@@ -9,7 +9,7 @@ use crate::only_grpc::OnlyGrpc;
 use crate::receiving::{Receiver, StreamPools};
 use crate::sending::Responses;
 use crate::services::{
-    Accesses, Actions, Clusters, Keys, Namespaces, Plans, Reflection, Streams, Workflows,
+    Accesses, Actions, Clusters, Keys, Namespaces, Plans, Quotas, Reflection, Streams, Workflows,
 };
 use crate::workers::Workers;
 use flotilla_api::FILE_DESCRIPTOR_SET;
@@ -19,6 +19,7 @@ use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
 use flotilla_api::v1::kv_service_server::KvServiceServer;
 use flotilla_api::v1::namespace_service_server::NamespaceServiceServer;
 use flotilla_api::v1::plan_service_server::PlanServiceServer;
+use flotilla_api::v1::quota_service_server::QuotaServiceServer;
 use flotilla_api::v1::stream_service_server::StreamServiceServer;
 use flotilla_api::v1::worker_service_server::WorkerServiceServer;
 use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
@@ -64,6 +65,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
     let keys = KvServiceServer::new(Keys::new(context.clone()));
     let namespaces = NamespaceServiceServer::new(Namespaces::new(context.clone()));
     let accesses = AccessServiceServer::new(Accesses::new(context.clone()));
+    let quotas = QuotaServiceServer::new(Quotas::new(context.clone()));
     let streams = StreamServiceServer::new(Streams::new(context.clone()));
     let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
@@ -73,6 +75,7 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
         .add_service(keys.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(accesses.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(namespaces.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(quotas.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(streams.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(Reflection::new(context.clone(), reflection));
     Ok(routes)

@@ -21,6 +21,7 @@ mod members;
 mod node;
 mod observing;
 mod payloads;
+mod quotas;
 mod reports;
 mod retention;
 mod runs;

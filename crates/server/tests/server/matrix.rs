@@ -50,6 +50,7 @@ const VIEWER: &[&str] = &[
     "stream.read",
     "action.read",
     "run.read",
+    "quota.read",
 ];
 const READER: &[&str] = &["run.payloads", "kv.read"];
 const OPERATOR: &[&str] = &[
@@ -80,9 +81,14 @@ fn permitted_by(grant: &str) -> Option<BTreeSet<&'static str>> {
         "admin" => &[VIEWER, READER, OPERATOR, EDITOR, ADMIN],
         "admin@own.*" => &[VIEWER, READER, OPERATOR, EDITOR, ADMIN, TREE],
         "worker" => &[&["task.work", "action.register_missing"]],
-        "cluster-viewer" => &[&["cluster.read"]],
+        "cluster-viewer" => &[&["cluster.read", "quota.read"]],
         "backup" => &[&["cluster.backup"]],
-        "cluster-operator" => &[&["cluster.read", "cluster.backup", "cluster.operate"]],
+        "cluster-operator" => &[&[
+            "cluster.read",
+            "cluster.backup",
+            "cluster.operate",
+            "quota.read",
+        ]],
         "cluster-admin" => return None,
         other => panic!("{other} is not a grant of this test"),
     };
@@ -151,7 +157,9 @@ impl Rpc {
 
     /// Whether it acts in the namespace that it names; calls about the cluster may name one to select what they list.
     fn is_in_namespace(&self) -> bool {
-        let is_of_cluster = |one: &&str| one.starts_with("cluster.") || *one == "access.write";
+        let is_of_cluster = |one: &&str| {
+            one.starts_with("cluster.") || ["access.write", "quota.write"].contains(one)
+        };
         (self.namespace_field.is_some() || self.is_stream())
             && !self.needs.iter().any(is_of_cluster)
     }
@@ -346,6 +354,7 @@ async fn refusal_over_http(node: &Node, line: &str, token: Option<&str>) -> Opti
     let body = match has_body {
         true if line.ends_with("/decide") => r#"{"approved": true}"#,
         true if line.contains("/kv") => r#"{"value": 1}"#,
+        true if line.contains("quota") => r#"{"limits": {}, "any_version": true}"#,
         true if line.starts_with("PUT") && line.contains("/actions/") => {
             r#"{"only_if_missing": true}"#
         }

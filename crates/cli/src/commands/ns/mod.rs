@@ -3,17 +3,20 @@
 mod create;
 mod delete;
 mod list;
+mod quota;
 
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// List, create and delete namespaces
+/// List, create and delete namespaces, and set their quotas
 #[derive(Debug, Subcommand)]
 pub(crate) enum NsCommand {
     Create(create::Create),
     List(list::List),
     Delete(delete::Delete),
+    #[command(subcommand)]
+    Quota(quota::QuotaCommand),
 }
 
 impl NsCommand {
@@ -22,6 +25,7 @@ impl NsCommand {
             Self::Create(create) => create.run(session).await,
             Self::List(list) => list.run(session).await,
             Self::Delete(delete) => delete.run(session).await,
+            Self::Quota(quota) => quota.run(session).await,
         }
     }
 }

@@ -10,11 +10,10 @@ pub(super) fn check(store: &MemoryStore) {
     let keys = rows::<Keys>(store, &());
     let expiring = keys.iter().filter_map(|((namespace, key), record)| {
         let expires_at_ms = record.expires_at_ms?;
-        Some((expires_at_ms, namespace.clone(), key.clone()))
+        let row = (expires_at_ms, namespace.clone(), key.clone());
+        Some((row, record.counted_bytes(key)))
     });
-    let indexed = rows::<KeyExpiries>(store, &())
-        .into_iter()
-        .map(|(key, ())| key);
+    let indexed = rows::<KeyExpiries>(store, &()).into_iter();
     assert_eq!(
         indexed.collect::<BTreeSet<_>>(),
         expiring.collect::<BTreeSet<_>>()

@@ -6,13 +6,14 @@ use super::groups::{self, GroupIntent};
 use super::player::pick;
 use super::triggers::{self, TriggerIntent};
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
+use flotilla_engine::ids::{KvKey, Namespace, PartitionKey, StreamName};
 use flotilla_engine::rows::{Retention, StreamSettings};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::view::KeyCursor;
 use flotilla_engine::{
     AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,
-    NewRecord, SetClusterSettings, SetCondition, SetKey, SweepKeys, TrimStream, TrimTo,
+    NewRecord, QuotaDimension, QuotaScope, SetClusterSettings, SetCondition, SetKey, SetQuota,
+    SweepKeys, TrimStream, TrimTo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -37,6 +38,11 @@ pub(in crate::property) enum DataIntent {
     DeleteNamespace,
     SetSettings {
         requests_max: u64,
+    },
+    SetQuota {
+        scope: u8,
+        dimension: u8,
+        limit: Option<u64>,
     },
     CreateStream {
         stream: u8,
@@ -93,6 +99,8 @@ fn on_keys() -> impl Strategy<Value = DataIntent> {
         1 => Just(DataIntent::CreateNamespace),
         1 => Just(DataIntent::DeleteNamespace),
         1 => (99_999..100_009_u64).prop_map(|requests_max| DataIntent::SetSettings { requests_max }),
+        1 => (0..3_u8, any::<u8>(), prop::option::weighted(0.7, 0..20_u64))
+            .prop_map(|(scope, dimension, limit)| DataIntent::SetQuota { scope, dimension, limit }),
     ]
 }
 
@@ -118,6 +126,11 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
         DataIntent::SetSettings { requests_max } => Body::SetClusterSettings(SetClusterSettings {
             requests_max: Some(*requests_max),
         }),
+        DataIntent::SetQuota {
+            scope,
+            dimension,
+            limit,
+        } => set_quota(*scope, *dimension, *limit),
         DataIntent::CreateStream { stream, count_max } => Body::CreateStream(CreateStream {
             stream: stream_name(*stream),
             settings: settings(*stream, *count_max),
@@ -140,6 +153,24 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
         DataIntent::Group(intent) => groups::body(store, intent),
         DataIntent::Trigger(intent) => triggers::body(store, intent),
     }
+}
+
+/// One limit, or none.
+fn set_quota(scope: u8, dimension: u8, limit: Option<u64>) -> Body {
+    let default = Namespace::default_namespace();
+    let scopes = [
+        QuotaScope::Namespace(default.clone()),
+        QuotaScope::Tree(default.tree()),
+        QuotaScope::Defaults,
+    ];
+    let all = QuotaDimension::ALL;
+    let dimension = all[usize::from(dimension) % all.len()];
+    let limits = limit.map(|limit| (dimension, limit));
+    Body::SetQuota(Box::new(SetQuota {
+        scope: scopes[usize::from(scope) % scopes.len()].clone(),
+        expected_version: None,
+        limits: limits.into_iter().collect(),
+    }))
 }
 
 /// Where the driver's sweep begins.

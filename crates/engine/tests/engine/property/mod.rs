@@ -239,7 +239,7 @@ const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun Ca
     DecideSchemaCheck DecideLocks RegisterAction DeleteAction SetActionEnabled InvokeAction CancelActionRun CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests SetNextFiring FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
-    SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace SetClusterSettings \
+    SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace SetClusterSettings SetQuota \
     CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
     NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted DeleteWorkflow \
     WorkflowStarted RunBegan ConcurrencyWaiting RunRetried RunResumed PhaseChanged HandlerFailed CompensationStarted CompensationCompleted CompensationFailed StepDelayed StepStarted StepCompleted StepRetry FallbackStarted StepTimeout LoopWarning RetryScheduled \

@@ -410,7 +410,7 @@ pub(super) fn command(body: Body) -> CommandEnvelope {
 fn namespace(intent: &Intent) -> Namespace {
     match intent {
         Intent::Data { is_elsewhere, .. } if *is_elsewhere => {
-            Namespace::new("elsewhere").expect("a name")
+            Namespace::new("default.elsewhere").expect("a name")
         }
         _ => Namespace::default_namespace(),
     }

@@ -100,5 +100,6 @@ pub(crate) fn bodies() -> Vec<Body> {
         }),
     ];
     bodies.extend(super::bindings::bodies());
+    bodies.extend(super::quota::bodies());
     bodies
 }

@@ -3,7 +3,7 @@
 use super::line::{Line, long_texts};
 use super::pattern::lock;
 use super::{
-    access, dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World,
+    access, dead_letter, define, group, kv, quota, schedule, stream, trace, trigger, world::World,
 };
 use flotilla_engine::definition::Lock;
 use flotilla_engine::ids::{
@@ -51,6 +51,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<CommandEnvelope> {
                 .or_else(|| dead_letter::command(world, verb, &mut line))
                 .or_else(|| access::command(verb, &namespace, &mut line))
                 .or_else(|| kv::command(verb, &mut line))
+                .or_else(|| quota::command(verb, &mut line))
                 .or_else(|| stream::command(verb, &mut line))
                 .or_else(|| group::command(world, verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));

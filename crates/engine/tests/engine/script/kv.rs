@@ -1,6 +1,7 @@
 //! Parses commands on keys, namespaces and settings, and renders them.
 
 use super::line::Line;
+use super::quota;
 use super::show::{option, text};
 use super::world::World;
 use flotilla_engine::ids::KvKey;
@@ -65,7 +66,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
         "scan" => scan(world, line),
         "expiries" => expiries(world),
         "namespaces" => namespaces(world),
-        _ => return None,
+        _ => return quota::answer(world, verb, line),
     })
 }
 
@@ -75,7 +76,7 @@ fn expiries(world: &World) -> String {
     let rows = world.rows::<KeyExpiries>();
     let rows = rows
         .iter()
-        .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
+        .map(|((at_ms, _, key), _)| format!("{key} at {at_ms}\n"));
     let rows: String = rows.collect();
     format!("due {is_due}\n{rows}")
 }

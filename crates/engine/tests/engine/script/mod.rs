@@ -22,6 +22,7 @@ mod plan;
 mod plan_question;
 mod query;
 mod question;
+mod quota;
 mod report;
 mod schedule;
 mod show;

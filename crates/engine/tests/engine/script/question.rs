@@ -8,6 +8,7 @@ use super::kv;
 use super::line::Line;
 use super::plan_question;
 use super::query;
+use super::quota;
 use super::report;
 use super::schedule;
 use super::show::{line, option, payload, state, step_name};
@@ -53,6 +54,7 @@ pub(super) fn is_question(text: &str) -> bool {
         .iter()
         .chain(&access::QUESTIONS)
         .chain(&kv::QUESTIONS)
+        .chain(&quota::QUESTIONS)
         .chain(&stream::QUESTIONS)
         .chain(&group::QUESTIONS)
         .chain(&report::QUESTIONS)

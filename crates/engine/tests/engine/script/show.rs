@@ -86,6 +86,7 @@ fn reply_in_words(reply: &Reply) -> String {
             let more = or(cache.next.is_some(), ", more follow", "");
             format!("invalidated {}{more}", cache.plan_count)
         }
+        Reply::QuotaSet(quota) => format!("quota, version {}", quota.version),
         Reply::KeySet(key) => format!("set, version {}", key.version),
         Reply::NamespaceCreated(created) => or(created.is_new, "new namespace", "known namespace"),
         Reply::StreamCreated(created) => or(created.is_new, "new stream", "known stream"),

@@ -36,7 +36,7 @@ fn key_rows() -> Vec<Row> {
                 mark: None,
             },
         ),
-        row::<KeyExpiries>((9_000, samples::namespace(), samples::kv_key()), ()),
+        row::<KeyExpiries>((9_000, samples::namespace(), samples::kv_key()), 5),
     ]
 }
 

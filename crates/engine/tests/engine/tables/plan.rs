@@ -5,9 +5,9 @@ use crate::samples;
 use flotilla_engine::definition::{ExecutorIndex, RateWindow};
 use flotilla_engine::ids::{PlanNumber, RunNumber};
 use flotilla_engine::rows::{
-    BreakerState, CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, CallBucket,
-    DefinitionNumber, EventListing, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure,
-    PlanNumbers, PlanRecord, PlanState, PlanWait, Plans, PlansByEvent, Probe, Sample, Verdict,
+    BreakerState, CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, DefinitionNumber,
+    EventListing, PlanEvent, PlanExecutorRecord, PlanExecutors, PlanFailure, PlanNumbers,
+    PlanRecord, PlanState, PlanWait, Plans, PlansByEvent, Probe, Sample, TimeSlice, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn executor() -> PlanExecutorRecord {
         run: RunNumber(7),
         activation: 2,
     };
-    let bucket = CallBucket {
+    let bucket = TimeSlice {
         last_ms: 1_000,
         count: 3,
     };

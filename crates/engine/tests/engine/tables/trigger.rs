@@ -17,6 +17,7 @@ pub(super) fn rows() -> Vec<Row> {
             first_found: vec![Some(samples::record_id()), None],
             due_ms: Some(60_000),
             waits_until_ms: Some(61_000),
+            is_over_quota: true,
         },
         counts: TriggerCounts {
             since_ms: 50_000,

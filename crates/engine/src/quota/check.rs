@@ -1,0 +1,193 @@
+//! Refusing new work that exceeds a quota (X38, X39).
+
+use super::dimension::{DimensionKind, QuotaDimension};
+use super::rows::QuotaRows;
+use super::scope::QuotaScope;
+use crate::ids::Namespace;
+use crate::quota_rejection::{QuotaExceeded, QuotaRejection};
+use crate::sliding_window::Window;
+use crate::store::StoreError;
+use crate::tables::{
+    QuotaRecord, QuotaWindowRecord, QuotaWindows, Quotas, TreeUsages, UsageRecord, Usages,
+};
+use crate::turn::{Turn, TurnResult};
+use std::sync::Arc;
+
+/// How much of a dimension new work needs: how many more, or the size of the item.
+pub(crate) type Need = (QuotaDimension, u64);
+
+/// What a command needs of the quotas of commands.
+pub(super) const ONE_COMMAND: Need = (QuotaDimension::CommandsPerMinute, 1);
+
+/// The limits of a scope.
+struct Limited {
+    scope: QuotaScope,
+    quota: Arc<QuotaRecord>,
+}
+
+/// Checks that the quotas around the namespace suffice. Spends nothing.
+///
+/// # Errors
+/// [`QuotaRejection::Exceeded`] names the first that does not: rates before the rest, the namespace before its tree.
+pub(crate) fn check(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    needs: &[Need],
+) -> TurnResult<()> {
+    match refusal(turn, namespace, needs)? {
+        None => Ok(()),
+        Some(exceeded) => Err(QuotaRejection::Exceeded(Box::new(exceeded)).into()),
+    }
+}
+
+/// As [`check`], for work that is put off or left out if a quota does not suffice; returns that quota.
+pub(crate) fn refusal(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    needs: &[Need],
+) -> Result<Option<QuotaExceeded>, StoreError> {
+    let command = turn.asks_for_command().then_some(ONE_COMMAND);
+    let needs = command.into_iter().chain(needs.iter().copied());
+    exceeded(turn, namespace, &needs.collect::<Vec<_>>())
+}
+
+/// The first quota around the namespace that does not suffice.
+pub(super) fn exceeded(
+    rows: &mut impl QuotaRows,
+    namespace: &Namespace,
+    needs: &[Need],
+) -> Result<Option<QuotaExceeded>, StoreError> {
+    let limited = limited(rows, namespace)?;
+    let is_rate = |(dimension, _): &&Need| dimension.kind() == DimensionKind::Rate;
+    for limited in &limited {
+        for need in needs.iter().filter(is_rate) {
+            if let Some(exceeded) = limited.exceeded_rate(rows, *need)? {
+                return Ok(Some(exceeded));
+            }
+        }
+    }
+    for limited in &limited {
+        for need in needs.iter().filter(|need| !is_rate(need)) {
+            if let Some(exceeded) = limited.exceeded_amount(rows, *need)? {
+                return Ok(Some(exceeded));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Spends what the accepted work needs of the rates that are limited.
+pub(crate) fn spend(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    (dimension, amount): Need,
+) -> Result<(), StoreError> {
+    for Limited { scope, quota } in limited(turn, namespace)? {
+        let Some(limit) = quota.limits.get(&dimension) else {
+            continue;
+        };
+        let now_ms = turn.now_ms();
+        let key = (scope, dimension);
+        let add = |window: &mut QuotaWindowRecord| {
+            Window::of_minute(*limit).add(&mut window.slices, amount, now_ms);
+        };
+        if turn.edit::<QuotaWindows, _>(&key, add)?.is_none() {
+            let mut window = QuotaWindowRecord::default();
+            add(&mut window);
+            turn.put::<QuotaWindows>(&key, window);
+        }
+    }
+    Ok(())
+}
+
+/// The quotas around the namespace. A cluster without any costs nothing.
+fn limited(rows: &mut impl QuotaRows, namespace: &Namespace) -> Result<Vec<Limited>, StoreError> {
+    let mut limited = Vec::new();
+    if rows.quotas_count()? == 0 {
+        return Ok(limited);
+    }
+    for scope in QuotaScope::around(namespace) {
+        if let Some(quota) = rows.row::<Quotas>(&scope)? {
+            limited.push(Limited { scope, quota });
+        }
+    }
+    Ok(limited)
+}
+
+impl Limited {
+    fn exceeded_rate(
+        &self,
+        rows: &mut impl QuotaRows,
+        (dimension, amount): Need,
+    ) -> Result<Option<QuotaExceeded>, StoreError> {
+        let Some(limit) = self.quota.limits.get(&dimension).copied() else {
+            return Ok(None);
+        };
+        let window = rows.row::<QuotaWindows>(&(self.scope.clone(), dimension))?;
+        let slices = window.as_ref().map_or(&[][..], |window| &window.slices);
+        let now_ms = rows.now_ms();
+        let room = Window::of_minute(limit).has_room_at_ms(slices, amount, now_ms);
+        let is_possible = amount <= limit;
+        Ok(room.map(|room_at_ms| QuotaExceeded {
+            dimension,
+            scope: self.scope.clone(),
+            limit,
+            used: Window::of_minute(limit).held(slices, now_ms),
+            retry_after_ms: is_possible.then(|| room_at_ms.saturating_sub(now_ms)),
+        }))
+    }
+
+    fn exceeded_amount(
+        &self,
+        rows: &mut impl QuotaRows,
+        (dimension, amount): Need,
+    ) -> Result<Option<QuotaExceeded>, StoreError> {
+        let Some(limit) = self.quota.limits.get(&dimension).copied() else {
+            return Ok(None);
+        };
+        let is_item = dimension.kind() == DimensionKind::Item;
+        let used = match is_item {
+            true => 0,
+            false => self.used(rows, dimension)?,
+        };
+        let is_exceeded = amount > 0 && used.saturating_add(amount) > limit;
+        Ok(is_exceeded.then(|| QuotaExceeded {
+            dimension,
+            scope: self.scope.clone(),
+            limit,
+            used: if is_item { amount } else { used },
+            retry_after_ms: None,
+        }))
+    }
+
+    /// What the scope uses of a counted dimension, with what the turn has noted.
+    fn used(
+        &self,
+        rows: &mut impl QuotaRows,
+        dimension: QuotaDimension,
+    ) -> Result<u64, StoreError> {
+        let mut usages: Vec<Arc<UsageRecord>> = Vec::new();
+        match &self.scope {
+            QuotaScope::Defaults => panic!("the defaults limit nothing themselves"),
+            QuotaScope::Namespace(namespace) => usages.extend(rows.row::<Usages>(namespace)?),
+            QuotaScope::Tree(tree) => {
+                usages.extend(rows.row::<TreeUsages>(tree)?);
+                usages.extend(rows.row::<Usages>(&tree.root())?);
+            }
+        }
+        let stored = usages.iter().map(|usage| usage.of(dimension)).sum::<u64>();
+        let changes = rows.changes().iter();
+        let noted = changes.filter(|change| change.dimension == dimension);
+        let noted = noted.filter(|change| self.contains(&change.namespace));
+        let noted = noted.map(|change| change.by).sum::<i64>();
+        Ok(stored.saturating_add_signed(noted))
+    }
+
+    fn contains(&self, namespace: &Namespace) -> bool {
+        match &self.scope {
+            QuotaScope::Defaults => false,
+            QuotaScope::Namespace(own) => own == namespace,
+            QuotaScope::Tree(tree) => *tree == namespace.tree(),
+        }
+    }
+}
