@@ -58,7 +58,13 @@ impl Cluster {
     /// When the nodes do not become a cluster.
     #[must_use]
     pub fn closed() -> Self {
-        let cluster = Self::unformed_closed();
+        Self::closed_with(&[])
+    }
+
+    /// The same, with these further flags.
+    #[must_use]
+    pub fn closed_with(flags: &[&str]) -> Self {
+        let cluster = Self::unformed_closed_with(flags);
         cluster.form();
         cluster.await_health();
         cluster
@@ -70,6 +76,10 @@ impl Cluster {
     /// When no token can be made.
     #[must_use]
     pub fn unformed_closed() -> Self {
+        Self::unformed_closed_with(&[])
+    }
+
+    fn unformed_closed_with(further: &[&str]) -> Self {
         let scratch = Scratch::new();
         let file = scratch.path("bootstrap.token").display().to_string();
         let _ = Flo::at("").text(&["token", "generate", &file]);
@@ -80,7 +90,7 @@ impl Cluster {
         Self::begin(
             scratch,
             &hosts,
-            &flags,
+            &[&flags, further].concat(),
             Credentials {
                 token: Some(token),
                 ..Credentials::default()

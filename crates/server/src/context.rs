@@ -7,6 +7,7 @@ use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::Modules;
+use crate::oidc::Issuers;
 use crate::tls::Tls;
 use crate::traces::Tracer;
 use crate::watch::Watchers;
@@ -24,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) caller_checks: CallerChecks,
     /// The secret keys that all nodes share.
     pub(crate) keyring: Arc<NodeKeyring>,
+    /// The issuers of tokens that prove who calls.
+    pub(crate) issuers: Arc<Issuers>,
     /// Callers that wait until something is applied.
     pub(crate) watchers: Watchers,
     /// Compiled input schemas, most recently used.

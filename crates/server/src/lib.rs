@@ -33,6 +33,7 @@ mod metrics;
 mod middleware;
 mod modules;
 mod namespace_permits;
+mod oidc;
 mod only_grpc;
 mod quota_refusals;
 mod readiness;
@@ -62,13 +63,16 @@ pub mod backup {
 pub use access::{
     AccessRecovery, AccessRecoveryRequest, ensure_bootstrap_token, generate_bootstrap_token,
 };
-pub use config::{ConfigInvalid, ModuleCompiler, Peer, ServerConfig};
+pub use config::{
+    ConfigInvalid, ModuleCompiler, OidcConfigInvalid, OidcIssuer, Peer, ServerConfig,
+};
 pub use errors::ErrorCode;
 pub use flotilla_engine::AccessMode;
 pub use http::{LIVE_PATH, METRICS_PATH, READY_PATH, openapi};
 pub use keyring::{ensure_keyring_file, generate_keyring};
 pub use limits::STOP_TIME;
 pub use metrics::{METRICS, Metric, MetricKind};
+pub use oidc::{KeyUrlInvalid, OidcKeysInvalid};
 pub use secret_file::{SecretFileError, SecretFileKind};
 pub use server::{Server, ServerError};
 pub use tls::TlsInvalid;

@@ -2,8 +2,9 @@
 //! the engine's `limits`.
 
 use flotilla_engine::limits::{
-    DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX,
-    PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX, STATE_BYTES_MAX,
+    ACTOR_GROUPS_BYTES_MAX, ACTOR_GROUPS_MAX, DEFINITION_BYTES_MAX, ENTRY_BYTES_MAX, LABELS_MAX,
+    MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, READ_BYTES_MAX, SLOTS_MAX,
+    STATE_BYTES_MAX,
 };
 use flotilla_replica::{FORWARD_BYTES_MAX, SNAPSHOTS_BYTES_MAX};
 use flotilla_wasm::{CODE_BYTES_MAX, COMPILE_CPU_SECONDS_MAX, COMPILE_MEMORY_BYTES_MAX};
@@ -381,3 +382,31 @@ pub(crate) const CREDENTIAL_CHECKS_MAX: u32 = 1_000;
 pub(crate) const CALLS_WITHOUT_TOKEN_MEMORY: Duration = Duration::from_secs(60 * 60);
 /// Combinations of address and permission that a node counts separately in five minutes, of calls without a token (X5).
 pub(crate) const CALLERS_WITHOUT_TOKEN_MAX: usize = 1_024;
+
+/// Issuers of tokens (X12).
+pub(crate) const OIDC_ISSUERS_MAX: usize = 16;
+/// The maximum of `max_ttl_s`: a year, in seconds (X12).
+pub(crate) const OIDC_TTL_SECONDS_MAX: u64 = 365 * 24 * 60 * 60;
+/// How long a node waits for the keys of an issuer (X13).
+pub(crate) const OIDC_FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// The headers of a response with keys (X13). In bytes.
+pub(crate) const OIDC_HEADERS_BYTES_MAX: usize = 64 << 10;
+/// How long fetched keys are used before they are fetched again (X13).
+pub(crate) const OIDC_KEYS_FRESH: Duration = Duration::from_secs(5 * 60);
+/// How long fetched keys are used if they cannot be fetched again (X13).
+pub(crate) const OIDC_KEYS_STALE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a node reads keys from a file (X13).
+pub(crate) const OIDC_FILE_INTERVAL: Duration = Duration::from_secs(10);
+/// How often tokens of unknown keys make a node fetch keys, and how often it tries again after a failure (X13).
+pub(crate) const OIDC_REFETCH_INTERVAL: Duration = Duration::from_secs(10);
+/// Tokens of issuers that a node has verified and remembers (X9).
+pub(crate) const VERIFIED_TOKENS_MAX: usize = 16_384;
+/// As [`VERIFIED_TOKENS_MAX`], in bytes.
+pub(crate) const VERIFIED_TOKENS_BYTES_MAX: usize = 8 << 20;
+/// How often a node logs that it refuses the token of a caller (X13).
+pub(crate) const BAD_TOKEN_LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+// What a token proves fits into the actor of a command.
+const _: () = assert!(flotilla_oidc::GROUPS_MAX == ACTOR_GROUPS_MAX);
+const _: () = assert!(flotilla_oidc::GROUPS_BYTES_MAX == ACTOR_GROUPS_BYTES_MAX);
+const _: () = assert!(flotilla_oidc::NAME_BYTES_MAX == NAME_BYTES_MAX);

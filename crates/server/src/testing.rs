@@ -9,6 +9,7 @@ use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules};
+use crate::oidc::Issuers;
 use crate::receiving::RequestMemory;
 use crate::sending::Responses;
 use crate::slow_commands::SlowCommands;
@@ -70,6 +71,7 @@ impl StillNode {
         let context = Arc::new(Context {
             caller_checks: CallerChecks::new(&ServerConfig::default()),
             keyring: Arc::new(NodeKeyring::load(None).unwrap()),
+            issuers: Arc::new(Issuers::load(&[]).await.unwrap()),
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(

@@ -5,6 +5,7 @@ mod definition;
 mod entry;
 mod expression;
 mod identifier;
+mod jwt;
 mod message;
 mod module;
 mod path;
@@ -22,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     entry::TARGET,
     expression::TARGET,
     identifier::TARGET,
+    jwt::TARGET,
     message::TARGET,
     module::TARGET,
     path::TARGET,

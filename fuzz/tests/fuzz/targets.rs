@@ -44,6 +44,7 @@ tests! {
     entry_holds = "entry";
     expression_holds = "expression";
     identifier_holds = "identifier";
+    jwt_holds = "jwt";
     message_holds = "message";
     module_holds = "module";
     path_holds = "path";

@@ -23,6 +23,7 @@ mod formats;
 mod handlers;
 mod history;
 mod infos;
+mod issuers;
 mod keys;
 mod large_runs;
 mod later_results;

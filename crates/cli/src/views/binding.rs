@@ -26,11 +26,12 @@ pub(crate) struct BlockView {
     ends_at_ms: Option<u64>,
 }
 
-/// What a client certificate proves, and the rights that it gives.
+/// What a client certificate or the token of an issuer proves, and the rights that it gives.
 #[derive(Debug, Serialize)]
 pub(crate) struct SubjectView {
     subject: String,
     identity: String,
+    groups: Vec<String>,
     expires_at_ms: u64,
     bindings: Vec<BindingView>,
 }
@@ -64,6 +65,7 @@ impl From<v1::ProvenSubject> for SubjectView {
         Self {
             subject: proven.subject,
             identity: proven.identity,
+            groups: proven.groups,
             expires_at_ms: proven.expires_at_ms,
             bindings: proven.bindings.into_iter().map(BindingView::from).collect(),
         }
@@ -78,8 +80,12 @@ impl SubjectView {
             true => "none: an administrator gives them with `flo auth bind`".to_owned(),
             false => grants.join("\n          "),
         };
+        let groups = match self.groups.is_empty() {
+            true => String::new(),
+            false => format!("\ngroups    {}", self.groups.join("\n          ")),
+        };
         format!(
-            "subject   {}\nidentity  {}\ngrants    {grants}\nends      {}",
+            "subject   {}\nidentity  {}{groups}\ngrants    {grants}\nends      {}",
             self.subject,
             self.identity,
             time::show(self.expires_at_ms),
@@ -138,6 +144,7 @@ mod tests {
             identity: "service:cert:dns:till".to_owned(),
             expires_at_ms: 0,
             bindings: Vec::new(),
+            groups: Vec::new(),
         };
         let text = SubjectView::from(proven.clone()).text();
         assert!(text.contains("grants    none"), "{text}");
@@ -153,9 +160,15 @@ mod tests {
                 ..v1::Binding::default()
             },
         ];
+        proven.groups = vec![
+            "oidc:corp:group:a".to_owned(),
+            "oidc:corp:group:b".to_owned(),
+        ];
         let text = SubjectView::from(proven).text();
         let expected = "subject   cert:dns:till\n\
                         identity  service:cert:dns:till\n\
+                        groups    oidc:corp:group:a\n          \
+                        oidc:corp:group:b\n\
                         grants    cluster-viewer from the cluster\n          \
                         worker@shop viewer@shop from namespace shop, approves editors\n\
                         ends      1970-01-01T00:00:00.000Z";

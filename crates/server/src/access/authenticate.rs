@@ -7,9 +7,11 @@ use crate::deadline;
 use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Gateway;
 use crate::limits::CREDENTIAL_BYTES_MAX;
+use crate::oidc::ShownToken;
 use flotilla_api::token;
-use flotilla_engine::{AccessRejection, Actor, SecretHash, TokenRecord, view};
+use flotilla_engine::{AccessRejection, Actor, BoundActor, SecretHash, TokenRecord, view};
 use flotilla_replica::Caller;
+use std::net::IpAddr;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
 
@@ -49,13 +51,17 @@ pub(super) async fn authenticate(
     let Some(text) = bearer(metadata)? else {
         return Ok(Credential::of(without_token(node, caller)?));
     };
+    if let Some(token) = ShownToken::of(text) {
+        let actor = of_issuer(node, &token, (address, deadline::of(metadata))).await?;
+        return Ok(Credential::of(Actor::Bound(actor)));
+    }
     let token = ApiToken::parse(text).ok_or_else(|| {
         let found = match token::ApiToken::has_token_prefix(text) {
             true => "its checksum is wrong, or a part of it is missing",
             false => "it is something else",
         };
         malformed(format!(
-            "expected an API token, which begins with `flo_`, but {found}"
+            "expected an API token, which begins with `flo_`, or the token of an issuer, but {found}"
         ))
     })?;
     let unknown_credentials = &node.caller_checks.unknown_credentials;
@@ -75,6 +81,26 @@ pub(super) async fn authenticate(
     Ok(Credential {
         actor: Actor::Token(token.id),
         secret: Some(token.secret),
+    })
+}
+
+/// Who calls with the token of an issuer (X12).
+async fn of_issuer(
+    node: &Context,
+    token: &ShownToken<'_>,
+    (address, deadline): (Option<IpAddr>, Instant),
+) -> Result<BoundActor, Refusal> {
+    let now_ms = node.node_gateway.now_ms();
+    if let Some(actor) = node.issuers.remembered(token, now_ms) {
+        return Ok(actor);
+    }
+    let unknown_credentials = &node.caller_checks.unknown_credentials;
+    unknown_credentials.begin_check(address)?;
+    let verified = node.issuers.verify(token, now_ms, deadline).await;
+    verified.inspect_err(|refusal| {
+        if refusal.is_unauthenticated() {
+            unknown_credentials.record_bad(address);
+        }
     })
 }
 

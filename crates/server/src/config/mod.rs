@@ -1,9 +1,13 @@
 //! A node's configuration: its fields, their defaults and their validation.
 
+mod oidc;
 mod peer;
 mod tls;
 
+pub use oidc::{OidcConfigInvalid, OidcIssuer};
 pub use peer::Peer;
+
+pub(crate) use oidc::KeySource;
 
 use crate::limits::{MEMORY_BYTES_MIN, WASM_MEMORY_BYTES_MIN};
 use flotilla_engine::AccessMode;
@@ -70,6 +74,8 @@ pub struct ServerConfig {
     /// Whether every caller must present a client certificate, with TLS: `required`, or `optional` if a token suffices.
     #[serde(deserialize_with = "client_certificates")]
     pub client_certificates: ClientCertificates,
+    /// The issuers whose tokens prove who calls; the same on all nodes. Only in a file.
+    pub oidc: Vec<OidcIssuer>,
     /// Requires a token or a client certificate for every call at this node, even if the cluster is open. While a voter has it, the cluster cannot be
     /// opened.
     pub require_token: bool,
@@ -188,6 +194,9 @@ pub enum ConfigInvalid {
         "expected `tls_cert`, `tls_key` and `tls_ca`, because `client_certificates` is `required`, but they are not given"
     )]
     ClientCertificatesWithoutTls,
+    /// The issuers of tokens are invalid.
+    #[error(transparent)]
+    Oidc(#[from] OidcConfigInvalid),
     /// Only some of the three TLS files are configured.
     #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
     TlsIncomplete {
@@ -259,6 +268,7 @@ impl Default for ServerConfig {
             bootstrap_token_file: None,
             keyring_file: None,
             client_certificates: ClientCertificates::Optional,
+            oidc: Vec::new(),
             require_token: false,
             metrics_public: false,
             insecure: false,
@@ -284,7 +294,7 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// All configuration keys. The file and the flags use these names; environment variables use
+    /// All configuration keys except `oidc`, which only the file has. The file and the flags use these names; environment variables use
     /// them in capitals with the prefix `FLO_`.
     pub const KEYS: [&str; 32] = [
         "node_id",
@@ -338,6 +348,7 @@ impl ServerConfig {
         self.check_wasm()?;
         self.check_peers()?;
         self.check_tls()?;
+        oidc::validate(&self.oidc)?;
         self.check_addresses()
     }
 
@@ -522,6 +533,7 @@ impl ConfigInvalid {
             | Self::PeerMalformed(_)
             | Self::Address { .. }
             | Self::DataDirEmpty
+            | Self::Oidc(_)
             | Self::WasmSlots(_)
             | Self::WasmMemory(_)
             | Self::LogBytes { .. } => None,

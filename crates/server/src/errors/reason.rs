@@ -136,11 +136,13 @@ codes! {
     TokenMalformed "token_malformed" Unauthenticated
         "The `Authorization` header of an HTTP report does not hold a task token.";
     CredentialMalformed "credential_malformed" Unauthenticated
-        "The `authorization` of the call, in its metadata or header, does not hold an API token, or holds one that was mistyped.";
+        "The `authorization` of the call, in its metadata or header, does not hold an API token or the token of an issuer, or holds one that is invalid.";
     AccessNotInitialized "access_not_initialized" Unavailable
         "The access mode of the cluster is not known yet: the cluster is new, or the node has not applied the mode; nothing was done.";
     CredentialUncheckable "credential_uncheckable" Unavailable
         "The node does not know the credential, and could not ask the cluster; nothing was done.";
+    IdentityUnavailable "identity_unavailable" Unavailable
+        "The node could not fetch the keys of the issuer of the token, so it cannot check the token; nothing was done.";
     CredentialAttempts "credential_attempts" ResourceExhausted
         "Too many unknown credentials came from this address in the last second; nothing was done.";
     TaskTokenWrong "task_token_wrong" Unauthenticated

@@ -55,6 +55,11 @@ impl Refusal {
         self.reason
     }
 
+    /// Whether the caller's credential is bad or missing.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        self.code == Code::Unauthenticated
+    }
+
     /// A malformed request.
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
         Self::new(ServerCode::InvalidArgument, message).at(field)

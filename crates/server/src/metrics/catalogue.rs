@@ -243,6 +243,13 @@ metrics! {
          writes nothing that it can refuse.";
     ACCESS_OPEN_BEYOND_LOOPBACK Gauge "flotilla_access_open_beyond_loopback" [] "0 or 1"
         "1 if the cluster is open, so that callers need no token, and the node listens on an address beyond loopback.";
+    OIDC_TOKENS Counter "flotilla_oidc_tokens_total" ["issuer", "result"] "tokens"
+        "Tokens of an issuer that were verified, because the node did not remember them: `accepted`, `malformed`, `expired`, \
+         `unknown`, or `unavailable` if the keys were missing.";
+    OIDC_KEY_FETCHES Counter "flotilla_oidc_key_fetches_total" ["issuer", "result"] "fetches"
+        "How often the keys of an issuer were fetched, or read from their file: `succeeded` or `failed`.";
+    OIDC_KEYS_AGE Gauge "flotilla_oidc_keys_age_seconds" ["issuer"] "seconds"
+        "How long ago the keys of an issuer were fetched. Absent until they were.";
     PROCESS_CPU Counter "process_cpu_seconds_total" [] "seconds"
         "CPU time of the process.";
     PROCESS_RESIDENT Gauge "process_resident_memory_bytes" [] "bytes"

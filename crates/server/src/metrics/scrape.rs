@@ -8,6 +8,7 @@ use super::state::State;
 use crate::access::is_open_beyond_loopback;
 use crate::context::Context;
 use crate::limits::METRICS_PAGE_REUSE_MAX;
+use crate::oidc::IssuerFigures;
 use crate::readiness;
 use bytes::Bytes;
 use flotilla_replica::{DiskPressure, Gauges, StoreFigures};
@@ -297,6 +298,22 @@ fn memory(page: &mut Page, context: &Context, gauges: &Gauges) {
 fn access(page: &mut Page, context: &Context) {
     let is_open = is_open_beyond_loopback(context);
     page.one(&ACCESS_OPEN_BEYOND_LOOPBACK, u64::from(is_open));
+    let issuers: Vec<IssuerFigures<'_>> = context.issuers.figures().collect();
+    let tokens = issuers.iter().flat_map(|issuer| {
+        let results = issuer.tokens.iter();
+        results.map(|(result, count)| ([issuer.name, *result], (*count).into()))
+    });
+    page.many(&OIDC_TOKENS, tokens);
+    let fetches = issuers.iter().flat_map(|issuer| {
+        let results = issuer.fetches.iter();
+        results.map(|(result, count)| ([issuer.name, *result], (*count).into()))
+    });
+    page.many(&OIDC_KEY_FETCHES, fetches);
+    let ages = issuers.iter().filter_map(|issuer| {
+        let age = issuer.keys_age?;
+        Some(([issuer.name], age.as_secs_f64().into()))
+    });
+    page.many(&OIDC_KEYS_AGE, ages);
 }
 
 fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {

@@ -1,6 +1,7 @@
 //! Why a node cannot start or continue.
 
 use crate::config::ConfigInvalid;
+use crate::oidc::OidcKeysInvalid;
 use crate::secret_file::SecretFileError;
 use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, FormError, StartError};
@@ -28,6 +29,9 @@ pub enum ServerError {
     /// The bootstrap token or the keyring cannot be used, or is missing.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
+    /// The keys of an issuer cannot be used.
+    #[error(transparent)]
+    OidcKeys(#[from] OidcKeysInvalid),
     /// The exporter of spans cannot start.
     #[error(transparent)]
     Tracer(#[from] ExporterError),
@@ -53,7 +57,7 @@ impl ServerError {
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {
-            Self::Config(_) => true,
+            Self::Config(_) | Self::OidcKeys(_) => true,
             Self::SecretFile(error) => error.is_configuration(),
             Self::Form(_)
             | Self::Fatal(_)
@@ -76,6 +80,7 @@ impl ServerError {
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
             | Self::SecretFile(_)
+            | Self::OidcKeys(_)
             | Self::Form(_)
             | Self::Tls(_)
             | Self::Tracer(_)
@@ -95,6 +100,10 @@ impl ServerError {
             Self::SecretFile(error) => Some(error.hint()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
+            Self::OidcKeys(_) => Some(
+                "`jwks_file` is a JSON web key set, and `ca_file` has certificates in PEM"
+                    .to_owned(),
+            ),
             Self::Form(_) | Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,
         }
     }

@@ -25,6 +25,7 @@ use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
+use crate::oidc::Issuers;
 use crate::secret_file::SecretFileError;
 use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls, TlsRequirements};
@@ -99,6 +100,7 @@ impl Server {
     ) -> Result<Self, ServerError> {
         config.validate()?;
         let tls = load_tls(&config)?;
+        let issuers = Arc::new(Issuers::load(&config.oidc).await?);
         let ports = Ports::bind(&config).await?;
         let hub = Arc::new(Hub::new(planted::in_leader()));
         let inspector = Arc::new(NodeInspector::new(&hub, wasm_slots(&config)));
@@ -135,6 +137,7 @@ impl Server {
         let context = Arc::new(Context {
             caller_checks: CallerChecks::new(&config),
             keyring,
+            issuers,
             watchers: Watchers::default(),
             schemas: Arc::new(Schemas::new(replica.blocking_pool())),
             node_gateway: Gateway::new(replica, initial_access, slow_commands, &memory.reads),
@@ -348,6 +351,7 @@ impl Started {
             start_open_warning(context.clone()),
         ]);
         let tracer = context.tracer.clone();
+        tasks.extend(context.issuers.start(&context.shutdown));
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, subscriptions.1)));
         let probing = CancellationToken::new();
         let (connections, tls) = (inspector.connections(), context.tls.as_ref());

@@ -157,10 +157,13 @@ async fn every_metric_of_the_catalogue_is_exposed_with_its_labels_and_no_other_i
         None
     })
     .await;
-    // Nodes without TLS have no certificate to report, and these have sent no backup.
+    // Nodes without TLS have no certificate to report, and these have sent no backup and have no issuers.
     let absent = [
         "flotilla_tls_certificate_expiry_timestamp_seconds",
         "flotilla_backup_completed_timestamp_seconds",
+        "flotilla_oidc_tokens_total",
+        "flotilla_oidc_key_fetches_total",
+        "flotilla_oidc_keys_age_seconds",
     ];
     let is_exposed = |metric: &&Metric| !absent.contains(&metric.name);
     for metric in METRICS.iter().filter(is_exposed) {

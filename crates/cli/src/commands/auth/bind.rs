@@ -11,16 +11,18 @@ use flotilla_client::v1::{BindClusterSubjectRequest, BindSubjectRequest};
 const EXAMPLES: &str = "\
 Examples:
   flo auth bind cert:dns:till.shop.example --role worker --namespace shop
-  flo auth bind cert:uri:spiffe://shop/billing --role editor@shop --role viewer@audit --cluster";
+  flo auth bind cert:uri:spiffe://shop/billing --role editor@shop --role viewer@audit --cluster
+  flo auth bind oidc:corp:group:editors --role editor --namespace shop";
 
-/// Give the holder of a client certificate rights, in place of those that it had
+/// Give the holder of a client certificate or of an issuer's token rights, in place of those that it had
 ///
 /// The subject of a client certificate is the first URI, in byte order, among its subject alternative names: `cert:uri:URI`.
-/// Without a URI, it is the first DNS name: `cert:dns:NAME`. You can give at most the rights that you have yourself.
+/// Without a URI, it is the first DNS name: `cert:dns:NAME`. The token of an issuer proves `oidc:ISSUER:sub:SUB`, and
+/// `oidc:ISSUER:group:GROUP` for each of its groups. You can give at most the rights that you have yourself.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bind {
-    /// Subject: cert:uri:URI or cert:dns:NAME
+    /// Subject: cert:uri:URI, cert:dns:NAME, oidc:ISSUER:sub:SUB or oidc:ISSUER:group:GROUP
     subject: String,
 
     #[command(flatten)]

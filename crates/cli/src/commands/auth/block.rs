@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Block {
-    /// Subject: cert:uri:URI or cert:dns:NAME
+    /// Subject: cert:uri:URI, cert:dns:NAME, oidc:ISSUER:sub:SUB or oidc:ISSUER:group:GROUP
     subject: String,
 
     /// Time at which the block ends [default: never]

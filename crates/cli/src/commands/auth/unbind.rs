@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Unbind {
-    /// Subject: cert:uri:URI or cert:dns:NAME
+    /// Subject: cert:uri:URI, cert:dns:NAME, oidc:ISSUER:sub:SUB or oidc:ISSUER:group:GROUP
     subject: String,
 
     /// Also end all tokens and bindings that descend from the subject: those that it has created there, those created with these,

@@ -10,7 +10,7 @@ use flotilla_client::v1::UnblockSubjectRequest;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  flo auth unblock cert:dns:till.shop.example")]
 pub(crate) struct Unblock {
-    /// Subject: cert:uri:URI or cert:dns:NAME
+    /// Subject: cert:uri:URI, cert:dns:NAME, oidc:ISSUER:sub:SUB or oidc:ISSUER:group:GROUP
     subject: String,
 }
 

@@ -5,6 +5,7 @@ use crate::errors::Refusal;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use flotilla_api::token::ApiToken;
+use flotilla_oidc::UnverifiedToken;
 use flotilla_replica::Caller;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid, Variant, Version};
@@ -68,17 +69,28 @@ fn derived(parts: &Parts, key: &str) -> [u8; ID_BYTES] {
     }
 }
 
-/// The caller: the id of its token, which stays the same when the secret is rotated, or the subject of its certificate.
+/// The caller: the id of its token, which stays the same when the secret is rotated, or the subject of its certificate. For the
+/// token of an issuer, what it names, so that a retry can have a newer token; whether it is genuine is checked with the call.
 fn caller(parts: &Parts) -> String {
     let Some(credential) = parts.headers.get(AUTHORIZATION) else {
         let bound = parts.extensions.get().and_then(Caller::bound_actor);
         return bound.map_or_else(String::new, |bound| bound.subject.to_string());
     };
     let text = credential.to_str().unwrap_or_default();
-    let token = text
-        .split_once(' ')
-        .and_then(|(_, text)| ApiToken::parts(text));
-    token.map_or(text, |token| token.id).to_owned()
+    let Some((_, shown)) = text.split_once(' ') else {
+        return text.to_owned();
+    };
+    if let Some(token) = ApiToken::parts(shown) {
+        return token.id.to_owned();
+    }
+    match UnverifiedToken::parse(shown) {
+        Ok(token) => format!(
+            "{} {}",
+            token.issuer(),
+            token.named_subject().unwrap_or(shown)
+        ),
+        Err(_) => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +142,20 @@ mod tests {
         assert_ne!(till, id(None, "/v1/a", Some("order-7")));
         // The services draw an id that does not depend on this node's clock.
         assert_eq!(id(None, "/v1/a", None), Ok(None));
+    }
+
+    #[test]
+    fn a_renewed_token_of_an_issuer_is_that_of_the_same_caller() {
+        // Of Ada, of Ada later, and of Bob.
+        let [ada, later, bob] = [
+            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EuZXhhbXBsZSIsInN1YiI6ImFkYSIsImV4cCI6MX0.AAAA",
+            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EuZXhhbXBsZSIsInN1YiI6ImFkYSIsImV4cCI6Mn0.BBBB",
+            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EuZXhhbXBsZSIsInN1YiI6ImJvYiIsImV4cCI6MX0.AAAA",
+        ]
+        .map(|token| id(Some(token), "/v1/a", Some("order-7")));
+        assert!(ada.is_ok());
+        assert_eq!(ada, later);
+        assert_ne!(ada, bob);
     }
 
     #[test]

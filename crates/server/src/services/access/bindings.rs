@@ -139,7 +139,7 @@ pub(super) async fn list_blocks(
 
 fn subject(text: &str) -> Result<BindingSubject, Refusal> {
     BindingSubject::parse(text).map_err(|invalid| {
-        let hint = "`cert:uri:` or `cert:dns:`, followed by a subject alternative name of the client certificate";
+        let hint = "the caller of `flo auth whoami` sees its own subject, and its groups";
         Refusal::invalid("subject", invalid.to_string()).with_hint(hint)
     })
 }

@@ -12,7 +12,7 @@ use flotilla_engine::view::PageRange;
 use flotilla_engine::{AccessMode, AccessRejection, Actor, BoundActor, SetAccessMode, reply, view};
 use tokio::time::Instant;
 
-/// Bindings of a subject that `WhoAmI` shows.
+/// Bindings of a caller that `WhoAmI` shows.
 const BINDINGS_SHOWN_MAX: usize = 1_000;
 
 /// Serves `WhoAmI`.
@@ -54,16 +54,24 @@ fn proven_subject(
     reader: &dyn Reader,
     bound: &BoundActor,
 ) -> Result<v1::ProvenSubject, StoreError> {
-    let subject = &bound.subject;
-    let range = PageRange::first(BINDINGS_SHOWN_MAX);
-    let bindings = view::bindings_of(reader, subject, range)?.items.into_iter();
+    let mut bindings = Vec::new();
+    for subject in bound.subjects() {
+        let rest = BINDINGS_SHOWN_MAX - bindings.len();
+        if rest == 0 {
+            break;
+        }
+        let found = view::bindings_of(reader, subject, PageRange::first(rest))?.items;
+        let found = found.into_iter();
+        bindings.extend(
+            found.map(|(scope, record)| convert::access::binding((subject, &scope), record)),
+        );
+    }
     Ok(v1::ProvenSubject {
-        subject: subject.to_string(),
-        identity: subject.identity().to_string(),
+        subject: bound.subject.to_string(),
+        identity: bound.subject.identity().to_string(),
         expires_at_ms: bound.ends_at_ms,
-        bindings: bindings
-            .map(|(scope, record)| convert::access::binding((subject, &scope), record))
-            .collect(),
+        bindings,
+        groups: bound.groups.iter().map(ToString::to_string).collect(),
     })
 }
 
