@@ -23,15 +23,19 @@ impl Rights {
     }
 }
 
+/// The namespace that a command means: that of the server if it names none.
+pub(crate) fn named_or_default(namespace: &str) -> &str {
+    match namespace {
+        "" => "default",
+        named => named,
+    }
+}
+
 /// The grant of a role: where none is given, in the namespace.
 fn grant_in(role: &str, namespace: &str) -> String {
     if role.contains('@') {
         return role.to_owned();
     }
-    let namespace = if namespace.is_empty() {
-        "default"
-    } else {
-        namespace
-    };
+    let namespace = named_or_default(namespace);
     format!("{role}@{namespace}")
 }
