@@ -42,7 +42,7 @@ use crate::store::{Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Quarantine,
     QuarantinedItem, QuarantinedKind, ROW_BYTES_COMMON, RequestAgeRecord, RequestAges, RowKey,
-    Table, TimerKey, Timers, damaged, decode_record, row_key,
+    RowSource, Table, TimerKey, Timers, damaged, decode_record, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -540,6 +540,16 @@ impl<'t, 'e> Turn<'t, 'e> {
         }
         self.entry.overlay.keep_turn();
         std::mem::take(&mut self.effects)
+    }
+}
+
+impl RowSource for Turn<'_, '_> {
+    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError> {
+        self.get::<T>(key)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms()
     }
 }
 

@@ -11,7 +11,8 @@ use crate::ids::{Namespace, TokenId};
 use crate::rejection::Rejection;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    Access, BindingRecord, Bindings, BlockRecord, BlockedSubjects, Table, TokenRecord, Tokens, read,
+    Access, BindingRecord, Bindings, BlockRecord, BlockedSubjects, RowSource, StoredRows,
+    TokenRecord, Tokens,
 };
 use crate::turn::{Turn, TurnResult};
 use smallvec::SmallVec;
@@ -28,35 +29,6 @@ pub struct Needed<'n> {
     pub permissions: &'n [Permission],
     /// Where it is needed.
     pub scope: &'n CommandScope,
-}
-
-/// Where evidence is read: the state in a turn, or a stored one.
-pub(super) trait Rows {
-    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError>;
-    fn now_ms(&self) -> u64;
-}
-
-impl Rows for Turn<'_, '_> {
-    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError> {
-        self.get::<T>(key)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.now_ms()
-    }
-}
-
-/// Stored rows, read at a time in milliseconds.
-struct StoredRows<'r>(&'r dyn Reader, u64);
-
-impl Rows for StoredRows<'_> {
-    fn row<T: Table>(&mut self, key: &T::Key) -> Result<Option<Arc<T::Record>>, StoreError> {
-        Ok(read::<T>(self.0, key)?.map(Arc::new))
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.1
-    }
 }
 
 /// What an actor is judged by in a scope, and the time in milliseconds at which that happens.
@@ -83,7 +55,7 @@ enum Credential<'a> {
 
 impl<'a> Credential<'a> {
     fn of(
-        rows: &mut impl Rows,
+        rows: &mut impl RowSource,
         actor: &'a Actor,
         scope: &CommandScope,
     ) -> Result<Self, StoreError> {
@@ -118,7 +90,7 @@ impl<'a> Credential<'a> {
 impl<'a> Evidence<'a> {
     /// What the rows have of the actor.
     pub(super) fn of(
-        rows: &mut impl Rows,
+        rows: &mut impl RowSource,
         actor: &'a Actor,
         scope: &CommandScope,
     ) -> Result<Self, StoreError> {

@@ -11,6 +11,7 @@ use crate::tables::{
     QuotaRecord, QuotaWindowRecord, QuotaWindows, Quotas, TreeUsages, UsageRecord, Usages,
 };
 use crate::turn::{Turn, TurnResult};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How much of a dimension new work needs: how many more, or the size of the item.
@@ -48,7 +49,7 @@ pub(crate) fn refusal(
 ) -> Result<Option<QuotaExceeded>, StoreError> {
     let command = turn.asks_for_command().then_some(ONE_COMMAND);
     let needs = command.into_iter().chain(needs.iter().copied());
-    exceeded(turn, namespace, &needs.collect::<Vec<_>>())
+    exceeded(turn, namespace, &needs.collect::<SmallVec<[Need; 4]>>())
 }
 
 /// The first quota around the namespace that does not suffice.
@@ -58,18 +59,13 @@ pub(super) fn exceeded(
     needs: &[Need],
 ) -> Result<Option<QuotaExceeded>, StoreError> {
     let limited = limited(rows, namespace)?;
-    let is_rate = |(dimension, _): &&Need| dimension.kind() == DimensionKind::Rate;
-    for limited in &limited {
-        for need in needs.iter().filter(is_rate) {
-            if let Some(exceeded) = limited.exceeded_rate(rows, *need)? {
-                return Ok(Some(exceeded));
-            }
-        }
-    }
-    for limited in &limited {
-        for need in needs.iter().filter(|need| !is_rate(need)) {
-            if let Some(exceeded) = limited.exceeded_amount(rows, *need)? {
-                return Ok(Some(exceeded));
+    let is_rate = |need: &Need| need.0.kind() == DimensionKind::Rate;
+    for looks_at_rates in [true, false] {
+        for limited in &limited {
+            for need in needs.iter().filter(|need| is_rate(need) == looks_at_rates) {
+                if let Some(exceeded) = limited.exceeded(rows, *need)? {
+                    return Ok(Some(exceeded));
+                }
             }
         }
     }
@@ -115,49 +111,42 @@ fn limited(rows: &mut impl QuotaRows, namespace: &Namespace) -> Result<Vec<Limit
 }
 
 impl Limited {
-    fn exceeded_rate(
+    /// What the need exceeds, if its dimension is limited.
+    fn exceeded(
         &self,
         rows: &mut impl QuotaRows,
-        (dimension, amount): Need,
+        need: Need,
     ) -> Result<Option<QuotaExceeded>, StoreError> {
+        let (dimension, amount) = need;
         let Some(limit) = self.quota.limits.get(&dimension).copied() else {
             return Ok(None);
         };
-        let window = rows.row::<QuotaWindows>(&(self.scope.clone(), dimension))?;
-        let slices = window.as_ref().map_or(&[][..], |window| &window.slices);
-        let now_ms = rows.now_ms();
-        let room = Window::of_minute(limit).has_room_at_ms(slices, amount, now_ms);
-        let is_possible = amount <= limit;
-        Ok(room.map(|room_at_ms| QuotaExceeded {
+        let exceeded = |used| QuotaExceeded {
             dimension,
             scope: self.scope.clone(),
             limit,
-            used: Window::of_minute(limit).held(slices, now_ms),
-            retry_after_ms: is_possible.then(|| room_at_ms.saturating_sub(now_ms)),
-        }))
-    }
-
-    fn exceeded_amount(
-        &self,
-        rows: &mut impl QuotaRows,
-        (dimension, amount): Need,
-    ) -> Result<Option<QuotaExceeded>, StoreError> {
-        let Some(limit) = self.quota.limits.get(&dimension).copied() else {
-            return Ok(None);
-        };
-        let is_item = dimension.kind() == DimensionKind::Item;
-        let used = match is_item {
-            true => 0,
-            false => self.used(rows, dimension)?,
-        };
-        let is_exceeded = amount > 0 && used.saturating_add(amount) > limit;
-        Ok(is_exceeded.then(|| QuotaExceeded {
-            dimension,
-            scope: self.scope.clone(),
-            limit,
-            used: if is_item { amount } else { used },
+            used,
             retry_after_ms: None,
-        }))
+        };
+        match dimension.kind() {
+            DimensionKind::Rate => {
+                let slices = rows.row::<QuotaWindows>(&(self.scope.clone(), dimension))?;
+                let slices = slices.as_ref().map_or(&[][..], |window| &window.slices);
+                let (window, now_ms) = (Window::of_minute(limit), rows.now_ms());
+                let room = window.has_room_at_ms(slices, amount, now_ms);
+                let is_possible = amount <= limit;
+                Ok(room.map(|room_at_ms| QuotaExceeded {
+                    retry_after_ms: is_possible.then(|| room_at_ms.saturating_sub(now_ms)),
+                    ..exceeded(window.held(slices, now_ms))
+                }))
+            }
+            DimensionKind::Count => {
+                let used = self.used(rows, dimension)?;
+                let is_exceeded = amount > 0 && used.saturating_add(amount) > limit;
+                Ok(is_exceeded.then(|| exceeded(used)))
+            }
+            DimensionKind::Item => Ok((amount > limit).then(|| exceeded(amount))),
+        }
     }
 
     /// What the scope uses of a counted dimension, with what the turn has noted.

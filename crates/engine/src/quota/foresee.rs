@@ -3,14 +3,13 @@
 use super::check::{Need, ONE_COMMAND, exceeded};
 use super::command::is_new_work;
 use super::dimension::QuotaDimension;
-use super::rows::{QuotaRows, StoredRows};
 use crate::command::{Body, Command};
 use crate::ids::Namespace;
 use crate::quota_rejection::QuotaExceeded;
 use crate::request;
 use crate::run::StartRun;
 use crate::store::{Reader, StoreError};
-use crate::tables::{ActionRunKeys, IdempotencyKeys, Requests};
+use crate::tables::{ActionRunKeys, IdempotencyKeys, Requests, RowSource, StoredRows};
 
 /// The quota that would refuse the command at `now_ms`. `None` if none would, if something that exists may answer the command,
 /// or if it is refused only by quotas that this function does not foresee: it looks at rates and at what is open.

@@ -37,6 +37,7 @@ mod quota;
 mod ready;
 mod request;
 mod retention;
+mod row_source;
 mod run;
 mod run_index;
 mod schedule;
@@ -131,6 +132,7 @@ pub use request::{
     Requests,
 };
 pub use retention::{Expiration, Expirations, Expiring, RunRemains};
+pub(crate) use row_source::{RowSource, StoredRows};
 pub use run::{
     AttemptChain, AttributeValue, ConcurrencyPlace, End, Exclusion, FixedEnd, FormerDefinition,
     HistoryCursor, IdempotencyKeys, LockPlace, ParentLink, Phase, Resumption, RunConcurrency,
