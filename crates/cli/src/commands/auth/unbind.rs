@@ -2,7 +2,6 @@
 
 use super::changed;
 use crate::commands::descendants::{Credential, Descent};
-use crate::commands::rights::named_or_default;
 use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -35,8 +34,7 @@ pub(crate) struct Unbind {
 impl Unbind {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let namespace =
-            (!self.scope.cluster).then(|| named_or_default(client.namespace()).to_owned());
+        let namespace = self.scope.namespace(&client);
         let binding = Credential::binding(self.subject.clone(), namespace);
         match binding.end(&client).await {
             // Perhaps an earlier attempt has ended it, but not all that was created with it.

@@ -1,7 +1,6 @@
 //! `flo token revoke`.
 
 use crate::commands::descendants::{Credential, Descent};
-use crate::commands::rights::named_or_default;
 use crate::commands::scope::Scope;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -42,8 +41,7 @@ struct RevokedView {
 impl Revoke {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let namespace =
-            (!self.scope.cluster).then(|| named_or_default(client.namespace()).to_owned());
+        let namespace = self.scope.namespace(&client);
         let token = Credential::token(self.id.clone(), namespace);
         // First, so that it creates nothing further.
         let revoked = token.end(&client).await?;
