@@ -4,7 +4,7 @@ use super::api_token::ApiToken;
 use super::bootstrap_token::{self, BOOTSTRAP_TOKEN_FILE};
 use crate::config::ServerConfig;
 use crate::errors::{Refusal, ServerCode};
-use crate::keyring::NodeKeyring;
+use crate::keyring::{KEYRING_FILE, NodeKeyring};
 use crate::secret_file::SecretFileError;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
@@ -176,8 +176,23 @@ impl InitialAccess {
         self.is_beyond_loopback && self.was_open()
     }
 
+    /// Checks that a node of a closed cluster has a keyring.
+    ///
+    /// # Errors
+    /// [`SecretFileError`] if it has none.
+    pub(crate) fn check_keyring(
+        &self,
+        keyring: &NodeKeyring,
+        replica: &Replica,
+    ) -> Result<(), SecretFileError> {
+        match keyring.is_empty() && self.is_closed(replica) {
+            true => Err(SecretFileError::NotConfigured(&KEYRING_FILE)),
+            false => Ok(()),
+        }
+    }
+
     /// Whether the cluster is closed, or will be once this node has formed it.
-    pub(crate) fn is_closed(&self, replica: &Replica) -> bool {
+    fn is_closed(&self, replica: &Replica) -> bool {
         match replica.stored_view(|reader| view::access(reader)) {
             Ok(Ok(Some(access))) => access.mode == AccessMode::Closed,
             Ok(Ok(None)) => self.may_propose && self.mode == AccessMode::Closed,

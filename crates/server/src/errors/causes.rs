@@ -365,7 +365,7 @@ mod tests {
             RunId::new("wfrun-1").unwrap(),
         )));
         assert_eq!(refusal.violations[0].field, "run_id");
-        assert_eq!(refusal.violations[0].description, refusal.message);
+        assert_eq!(*refusal.violations[0].description, *refusal.message);
         let refusal = Refusal::from(SubmitError::Overloaded { retry_after_ms: 70 });
         assert_eq!(said(&refusal), (Code::ResourceExhausted, "overloaded"));
         assert_eq!(refusal.retry_delay, Some(Duration::from_millis(70)));

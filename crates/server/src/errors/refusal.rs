@@ -15,7 +15,7 @@ pub(crate) struct Refusal {
     /// The code by which clients distinguish refusals.
     pub(super) reason: &'static str,
     /// One sentence, `expected to …, but …`.
-    pub(super) message: String,
+    pub(super) message: Box<str>,
     pub(super) hint: Option<&'static str>,
     pub(super) violations: Vec<Violation>,
     pub(super) retry_delay: Option<Duration>,
@@ -41,7 +41,7 @@ impl Refusal {
         Self {
             code: reason.status,
             reason: reason.name,
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             hint: None,
             violations: Vec::new(),
             retry_delay: None,
@@ -141,7 +141,7 @@ impl Refusal {
 
     /// Sets the field that the message is about.
     pub(crate) fn at(mut self, field: &str) -> Self {
-        let description = self.message.clone();
+        let description = self.message.to_string();
         self.violations.push(Violation {
             field: field.to_owned(),
             description,

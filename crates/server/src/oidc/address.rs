@@ -121,6 +121,10 @@ mod tests {
             );
             assert!(permits(loopback, address), "{address}");
         }
+    }
+
+    #[test]
+    fn addresses_of_no_single_host_or_of_a_transition_are_never_permitted() {
         let all = Permitted {
             private: true,
             loopback: true,

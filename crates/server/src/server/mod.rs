@@ -19,14 +19,13 @@ use crate::context::Context;
 use crate::faults::planted;
 use crate::gateway::Gateway;
 use crate::inspect::NodeInspector;
-use crate::keyring::{self, KEYRING_FILE, KeyringMemberSecret, NodeKeyring};
+use crate::keyring::{self, KeyringMemberSecret, NodeKeyring};
 use crate::limits::{STOP_GRACE, TRIALS_MAX};
 use crate::members::LeaderClients;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::modules::{GuestThreads, Modules, Trial};
 use crate::oidc::Issuers;
-use crate::secret_file::SecretFileError;
 use crate::slow_commands::SlowCommands;
 use crate::tls::{self, Port, Tls, TlsRequirements};
 use crate::traces::Tracer;
@@ -128,9 +127,7 @@ impl Server {
             never = ports.serve_start(tls.clone()) => match never {},
         };
         let initial_access = access_config.resolve(&config, &replica)?;
-        if keyring.is_empty() && initial_access.is_closed(&replica) {
-            return Err(SecretFileError::NotConfigured(&KEYRING_FILE).into());
-        }
+        initial_access.check_keyring(&keyring, &replica)?;
         let tracer = Tracer::start(&config, &replica)?;
         let subscriptions = (replica.subscribe(), replica.subscribe());
         let slow_commands = SlowCommands::new(config.slow_command());
