@@ -60,8 +60,10 @@ impl QuotaService for Quotas {
 
     async fn get_tree_quota(&self, call: Call<v1::GetTreeQuotaRequest>) -> CallResult<v1::Quota> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(&context, call, |deadline, request| {
-            get(&context, of_tree(&request.tree), deadline)
+        serve_call(&context, call, async |deadline, request| {
+            // Before the name of the tree is examined (X16).
+            context.gateway.home().check(deadline).await?;
+            get(&context, of_tree(&request.tree), deadline).await
         })
         .await
     }
@@ -122,8 +124,10 @@ impl QuotaService for Quotas {
 
     async fn get_tree_usage(&self, call: Call<v1::GetTreeUsageRequest>) -> CallResult<v1::Usage> {
         let context = CallContext::of(&self.context, &call).await?;
-        serve_call(&context, call, |deadline, request| {
-            usage(&context, of_tree(&request.tree), deadline)
+        serve_call(&context, call, async |deadline, request| {
+            // Before the name of the tree is examined (X16).
+            context.gateway.home().check(deadline).await?;
+            usage(&context, of_tree(&request.tree), deadline).await
         })
         .await
     }
