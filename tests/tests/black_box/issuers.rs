@@ -288,7 +288,7 @@ fn a_node_does_not_start_with_keys_that_it_cannot_use() {
         .expect(2, "server_start_failed")
         .says("issuer `corp`");
     let plain = start("jwks_url = \"http://a.example/keys\"\n");
-    plain.expect(2, "config_invalid").says("`jwks_url`");
+    plain.expect(2, "server_start_failed").says("`jwks_url`");
     let shared = start("algorithms = [\"HS256\"]\n");
     shared.expect(2, "config_invalid").says("HS256");
 }
