@@ -8,7 +8,8 @@ use crate::keyring::{KEYRING_FILE, NodeKeyring};
 use crate::secret_file::SecretFileError;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    AccessMode, AccessRejection, Actor, BootstrapToken, InitializeAccess, Rejection, view,
+    AccessMode, AccessRecord, AccessRejection, Actor, BootstrapToken, InitializeAccess, Rejection,
+    view,
 };
 use flotilla_replica::Replica;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,8 +154,7 @@ impl InitialAccess {
     /// Reads the mode of the cluster, which may have changed; returns whether there is one.
     pub(crate) fn refresh(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
         let access = view::access(reader)?;
-        let is_open = access.is_some_and(|access| access.mode == AccessMode::Open);
-        self.was_open.store(is_open, Ordering::Relaxed);
+        self.was_open.store(is_open(access), Ordering::Relaxed);
         let is_initialized = access.is_some();
         self.is_initialized
             .fetch_or(is_initialized, Ordering::Relaxed);
@@ -166,9 +166,9 @@ impl InitialAccess {
         self.was_open.load(Ordering::Relaxed)
     }
 
-    /// Whether the cluster is open by these rows, or by what this node last read of its mode.
+    /// Whether the cluster is open by these rows.
     pub(super) fn is_open(&self, reader: &dyn Reader) -> Result<bool, StoreError> {
-        Ok(self.is_initialized(reader)? && self.was_open())
+        Ok(self.is_initialized(reader)? && is_open(view::access(reader)?))
     }
 
     /// Whether callers from other machines may do everything without a token.
@@ -179,7 +179,7 @@ impl InitialAccess {
     /// Checks that a node of a closed cluster has a keyring.
     ///
     /// # Errors
-    /// [`SecretFileError`] if it has none.
+    /// [`SecretFileError`] if its keyring is missing.
     pub(crate) fn check_keyring(
         &self,
         keyring: &NodeKeyring,
@@ -225,6 +225,10 @@ impl InitialAccess {
             (Actor::Anonymous | Actor::Token(_) | Actor::Bound(_), _) => Err(not_initialized()),
         }
     }
+}
+
+fn is_open(access: Option<AccessRecord>) -> bool {
+    access.is_some_and(|access| access.mode == AccessMode::Open)
 }
 
 /// The cluster has no access mode yet, so nothing decides what callers may do.
