@@ -74,7 +74,7 @@ impl SetKey {
         let bytes_before = before
             .as_ref()
             .map_or(0, |record| record.counted_bytes(&key.1));
-        let bytes = (key.1.as_str().len() + self.value.len()) as u64;
+        let bytes = KeyRecord::bytes_of(&key.1, &self.value);
         let needs = [
             (QuotaDimension::KvKeys, u64::from(before.is_none())),
             (QuotaDimension::KvBytes, bytes.saturating_sub(bytes_before)),

@@ -1,15 +1,13 @@
 //! Refusing new work that exceeds a quota (X38, X39).
 
 use super::dimension::{DimensionKind, QuotaDimension};
-use super::rows::QuotaRows;
+use super::rows::{QuotaRows, usages};
 use super::scope::QuotaScope;
 use crate::ids::Namespace;
 use crate::quota_rejection::{QuotaExceeded, QuotaRejection};
 use crate::sliding_window::Window;
 use crate::store::StoreError;
-use crate::tables::{
-    QuotaRecord, QuotaWindowRecord, QuotaWindows, Quotas, TreeUsages, UsageRecord, Usages,
-};
+use crate::tables::{QuotaRecord, QuotaWindowRecord, QuotaWindows, Quotas};
 use crate::turn::{Turn, TurnResult};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -155,16 +153,13 @@ impl Limited {
         rows: &mut impl QuotaRows,
         dimension: QuotaDimension,
     ) -> Result<u64, StoreError> {
-        let mut usages: Vec<Arc<UsageRecord>> = Vec::new();
-        match &self.scope {
-            QuotaScope::Defaults => panic!("the defaults limit nothing themselves"),
-            QuotaScope::Namespace(namespace) => usages.extend(rows.row::<Usages>(namespace)?),
-            QuotaScope::Tree(tree) => {
-                usages.extend(rows.row::<TreeUsages>(tree)?);
-                usages.extend(rows.row::<Usages>(&tree.root())?);
-            }
-        }
-        let stored = usages.iter().map(|usage| usage.of(dimension)).sum::<u64>();
+        assert_ne!(
+            self.scope,
+            QuotaScope::Defaults,
+            "the defaults limit nothing themselves"
+        );
+        let stored = usages(rows, &self.scope)?;
+        let stored = stored.iter().map(|usage| usage.of(dimension)).sum::<u64>();
         let changes = rows.changes().iter();
         let noted = changes.filter(|change| change.dimension == dimension);
         let noted = noted.filter(|change| self.contains(&change.namespace));

@@ -27,3 +27,4 @@ pub(crate) use command::{admit_command, spend_command};
 pub(crate) use count::{Changes, write_all};
 pub(crate) use foresee::foresee;
 pub(crate) use lifetime::{begin, check_room_in_tree, end};
+pub(crate) use rows::usages;

@@ -1,9 +1,11 @@
 //! Where quotas and what is used are read: in a turn, or in a stored state.
 
 use super::count::Change;
+use super::scope::QuotaScope;
 use crate::store::StoreError;
-use crate::tables::{Cluster, RowSource, StoredRows};
+use crate::tables::{Cluster, RowSource, StoredRows, TreeUsages, UsageRecord, Usages};
 use crate::turn::Turn;
+use std::sync::Arc;
 
 /// Where quotas and what is used are read.
 pub(super) trait QuotaRows: RowSource {
@@ -32,4 +34,20 @@ impl QuotaRows for StoredRows<'_> {
     fn changes(&mut self) -> &[Change] {
         &[]
     }
+}
+
+/// The rows whose sum the scope uses. The defaults have no use.
+pub(crate) fn usages(
+    rows: &mut impl RowSource,
+    scope: &QuotaScope,
+) -> Result<Vec<Arc<UsageRecord>>, StoreError> {
+    let found = match scope {
+        QuotaScope::Defaults => [None, None],
+        QuotaScope::Namespace(namespace) => [rows.row::<Usages>(namespace)?, None],
+        QuotaScope::Tree(tree) => [
+            rows.row::<TreeUsages>(tree)?,
+            rows.row::<Usages>(&tree.root())?,
+        ],
+    };
+    Ok(found.into_iter().flatten().collect())
 }

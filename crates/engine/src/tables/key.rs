@@ -277,29 +277,22 @@ impl Key for CommandScope {
     }
 }
 
-/// As its text form.
-impl Key for BindingSubject {
-    fn encode(&self, out: &mut Vec<u8>) {
-        write!(out, "{self}").expect("a vector takes any bytes");
-        out.push(0);
-    }
+/// What is parsed from a text: that, ended by a zero byte.
+macro_rules! text_keys {
+    ($($name:ident),*) => {$(
+        impl Key for $name {
+            fn encode(&self, out: &mut Vec<u8>) {
+                write!(out, "{self}").expect("a vector takes any bytes");
+                out.push(0);
+            }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        Self::parse(take_text(bytes)?).ok()
-    }
+            fn decode(bytes: &mut &[u8]) -> Option<Self> {
+                Self::parse(take_text(bytes)?).ok()
+            }
+        }
+    )*};
 }
-
-/// As its text form.
-impl Key for QuotaScope {
-    fn encode(&self, out: &mut Vec<u8>) {
-        write!(out, "{self}").expect("a vector takes any bytes");
-        out.push(0);
-    }
-
-    fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        Self::parse(take_text(bytes)?).ok()
-    }
-}
+text_keys!(BindingSubject, QuotaScope);
 
 impl Key for QuotaDimension {
     fn encode(&self, out: &mut Vec<u8>) {

@@ -31,7 +31,12 @@ impl KeyRecord {
     /// What the record of a key counts for (X37), in bytes.
     #[must_use]
     pub fn counted_bytes(&self, key: &KvKey) -> u64 {
-        (key.as_str().len() + self.value.len()) as u64
+        Self::bytes_of(key, &self.value)
+    }
+
+    /// What a key with this value counts for, in bytes.
+    pub(crate) fn bytes_of(key: &KvKey, value: &[u8]) -> u64 {
+        (key.as_str().len() + value.len()) as u64
     }
 
     /// Whether the key exists at `now_ms`.

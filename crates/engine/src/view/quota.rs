@@ -1,15 +1,12 @@
 //! Reads quotas and what is used of them (X37).
 
 use crate::command::Command;
-use crate::ids::Namespace;
 use crate::limits::TREE_NAMESPACES_DEFAULT;
 use crate::quota::{self, DimensionKind, QuotaDimension, QuotaScope};
 use crate::quota_rejection::QuotaExceeded;
 use crate::sliding_window::Window;
 use crate::store::{Reader, StoreError};
-use crate::tables::{
-    Cluster, QuotaRecord, QuotaWindows, Quotas, TreeUsages, UsageRecord, Usages, read,
-};
+use crate::tables::{Cluster, QuotaRecord, QuotaWindows, Quotas, StoredRows, read};
 
 /// The quota that would refuse the command, by the rows of `reader` at `now_ms`. `None` also if the command must be applied to
 /// find out (X40).
@@ -49,14 +46,14 @@ pub fn quota(reader: &dyn Reader, scope: &QuotaScope) -> Result<QuotaRecord, Sto
 /// [`StoreError`] if the store fails.
 pub fn usage(reader: &dyn Reader, scope: &QuotaScope) -> Result<Vec<DimensionUse>, StoreError> {
     let now_ms = read::<Cluster>(reader, &())?.map_or(0, |cluster| cluster.now_ms);
-    let quota = quota(reader, scope)?;
-    let rows = usage_rows(reader, scope)?;
+    let limits = quota(reader, scope)?.limits;
+    let rows = quota::usages(&mut StoredRows(reader, now_ms), scope)?;
     let is_tree = matches!(scope, QuotaScope::Tree(_));
     let dimensions = QuotaDimension::ALL.iter().copied();
     let dimensions = dimensions.filter(|dimension| is_tree || !dimension.is_of_trees());
     let mut uses = Vec::new();
     for dimension in dimensions {
-        let set = quota.limits.get(&dimension).copied();
+        let set = limits.get(&dimension).copied();
         let default = dimension.is_of_trees().then_some(TREE_NAMESPACES_DEFAULT);
         let limit = set.or(default);
         let used = match dimension.kind() {
@@ -90,15 +87,4 @@ fn held(
     Ok(window.map_or(0, |window| {
         Window::of_minute(limit).held(&window.slices, now_ms)
     }))
-}
-
-/// The rows whose sum the scope uses.
-fn usage_rows(reader: &dyn Reader, scope: &QuotaScope) -> Result<Vec<UsageRecord>, StoreError> {
-    let of = |namespace: &Namespace| read::<Usages>(reader, namespace);
-    let rows = match scope {
-        QuotaScope::Defaults => [None, None],
-        QuotaScope::Namespace(namespace) => [of(namespace)?, None],
-        QuotaScope::Tree(tree) => [read::<TreeUsages>(reader, tree)?, of(&tree.root())?],
-    };
-    Ok(rows.into_iter().flatten().collect())
 }
