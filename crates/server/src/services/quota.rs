@@ -32,6 +32,19 @@ impl Quotas {
 type Call<RequestBody> = Request<RequestBody>;
 type CallResult<ResponseBody> = Result<Response<ResponseBody>, Status>;
 
+/// The change that a request asks for, whatever its scope.
+macro_rules! change {
+    ($request:ident) => {
+        Change {
+            limits: $request.limits,
+            if_version: $request.if_version,
+            if_absent: $request.if_absent,
+            any_version: $request.any_version,
+            request_id: $request.request_id,
+        }
+    };
+}
+
 #[tonic::async_trait]
 impl QuotaService for Quotas {
     async fn get_quota(&self, call: Call<v1::GetQuotaRequest>) -> CallResult<v1::Quota> {
@@ -46,14 +59,7 @@ impl QuotaService for Quotas {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, |deadline, request| {
             let scope = of_namespace(&request.namespace);
-            let change = Change {
-                limits: request.limits,
-                if_version: request.if_version,
-                if_absent: request.if_absent,
-                any_version: request.any_version,
-                request_id: request.request_id,
-            };
-            set(&context, scope, change, deadline)
+            set(&context, scope, change!(request), deadline)
         })
         .await
     }
@@ -72,14 +78,7 @@ impl QuotaService for Quotas {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, |deadline, request| {
             let scope = of_tree(&request.tree);
-            let change = Change {
-                limits: request.limits,
-                if_version: request.if_version,
-                if_absent: request.if_absent,
-                any_version: request.any_version,
-                request_id: request.request_id,
-            };
-            set(&context, scope, change, deadline)
+            set(&context, scope, change!(request), deadline)
         })
         .await
     }
@@ -102,14 +101,7 @@ impl QuotaService for Quotas {
         let context = CallContext::of(&self.context, &call).await?;
         serve_call(&context, call, |deadline, request| {
             let scope = Ok(QuotaScope::Defaults);
-            let change = Change {
-                limits: request.limits,
-                if_version: request.if_version,
-                if_absent: request.if_absent,
-                any_version: request.any_version,
-                request_id: request.request_id,
-            };
-            set(&context, scope, change, deadline)
+            set(&context, scope, change!(request), deadline)
         })
         .await
     }
